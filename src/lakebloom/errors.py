@@ -1,0 +1,132 @@
+"""Every error that lakebloom raises on purpose, in one tree.
+
+    LakebloomError
+    ├── InvalidArgumentError      an argument that can never be right (also a ValueError)
+    ├── UnsupportedTypeError      a data type that has no filter (also a TypeError)
+    ├── ValueConversionError      a value that its type cannot hold (also a ValueError)
+    ├── FilterMismatchError       two filters, or a filter and a size, that do not fit (also a ValueError)
+    ├── FilterFormatError         bytes that are not a filter
+    │   ├── CorruptFilterError        truncated, negative or over-long
+    │   └── UnsupportedFilterError    a well-formed filter of another algorithm, hash or compression
+    └── StorageError              bytes that could not be read, written, listed or deleted
+        ├── NotFoundError             nothing is stored there (also a FileNotFoundError)
+        ├── AlreadyExistsError        a put-if-absent came second (also a FileExistsError)
+        └── AccessDeniedError         the store refused (also a PermissionError)
+
+Each class has a stable ``code``. Each error says what was tried (``message``), what was found (``found``) and what
+to do about it (``hint``); its text is made of these three. Errors survive pickling, because Spark tasks send them
+to the driver.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+__all__ = [
+    "AccessDeniedError",
+    "AlreadyExistsError",
+    "CorruptFilterError",
+    "FilterFormatError",
+    "FilterMismatchError",
+    "InvalidArgumentError",
+    "LakebloomError",
+    "NotFoundError",
+    "StorageError",
+    "UnsupportedFilterError",
+    "UnsupportedTypeError",
+    "ValueConversionError",
+]
+
+
+class LakebloomError(Exception):
+    """Base of all errors raised by lakebloom.
+
+    >>> str(InvalidArgumentError("fpp must lie between 0 and 1", found=2.0, hint="pass fpp=0.01"))
+    '[INVALID_ARGUMENT] fpp must lie between 0 and 1; found 2.0. Hint: pass fpp=0.01'
+    """
+
+    code: ClassVar[str] = "LAKEBLOOM"
+
+    def __init__(self, message: str, *, found: object = "", hint: str = "") -> None:
+        self.message = message
+        self.found = found if isinstance(found, str) else repr(found)
+        self.hint = hint
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        found = f"; found {self.found}" if self.found else ""
+        hint = f". Hint: {self.hint}" if self.hint else ""
+        return f"[{self.code}] {self.message}{found}{hint}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (type(self), self.message, self.found, self.hint))
+
+
+def _rebuild(cls: type[LakebloomError], message: str, found: str, hint: str) -> LakebloomError:
+    return cls(message, found=found, hint=hint)
+
+
+class InvalidArgumentError(LakebloomError, ValueError):
+    """An argument that can never be right, whatever the data."""
+
+    code = "INVALID_ARGUMENT"
+
+
+class UnsupportedTypeError(LakebloomError, TypeError):
+    """A data type that has no filter."""
+
+    code = "UNSUPPORTED_TYPE"
+
+
+class ValueConversionError(LakebloomError, ValueError):
+    """A value that its type cannot hold without loss."""
+
+    code = "VALUE_NOT_CONVERTIBLE"
+
+
+class FilterMismatchError(LakebloomError, ValueError):
+    """Two filters, or a filter and a size, that do not fit together."""
+
+    code = "FILTER_MISMATCH"
+
+
+class FilterFormatError(LakebloomError):
+    """Bytes that are not a filter lakebloom can read."""
+
+    code = "FILTER_FORMAT"
+
+
+class CorruptFilterError(FilterFormatError):
+    """A filter that is truncated, or that gives itself an impossible size."""
+
+    code = "CORRUPT_FILTER"
+
+
+class UnsupportedFilterError(FilterFormatError):
+    """A well-formed filter of another algorithm, hash or compression."""
+
+    code = "UNSUPPORTED_FILTER"
+
+
+class StorageError(LakebloomError):
+    """Bytes that could not be read, written, listed or deleted."""
+
+    code = "STORAGE_FAILED"
+
+
+class NotFoundError(StorageError, FileNotFoundError):
+    """Nothing is stored at this path."""
+
+    code = "NOT_FOUND"
+
+
+class AlreadyExistsError(StorageError, FileExistsError):
+    """A put-if-absent found the path taken: another writer was first."""
+
+    code = "ALREADY_EXISTS"
+
+
+class AccessDeniedError(StorageError, PermissionError):
+    """The store refused the operation."""
+
+    code = "ACCESS_DENIED"
