@@ -1,0 +1,46 @@
+# lakebloom: `make help` lists what there is. `make test` and `make demo` are all that a newcomer needs.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+PYTHON3 ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+BENCH_STAMP := $(VENV)/.installed-bench
+
+.PHONY: help test check fast demo lock clean bench-kernels
+
+help: ## list these commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
+
+$(STAMP): pyproject.toml constraints.txt tools/bootstrap
+	@tools/bootstrap $(PYTHON3) $(VENV) dev,spark,lance
+	@touch $@
+
+$(BENCH_STAMP): $(STAMP)
+	@tools/bootstrap $(PYTHON3) $(VENV) bench
+	@touch $@
+
+test: $(STAMP) check ## environment, lint, types and all tests
+	@. tools/java && $(BIN)/python -m pytest
+
+check: $(STAMP) ## lint and types only
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+fast: $(STAMP) ## the tests that need no Spark, in under a minute
+	@$(BIN)/python -m pytest -m "not spark and not slow"
+
+demo: $(STAMP) ## what lakebloom does, on your screen
+	@. tools/java && $(BIN)/python -m lakebloom.cli.demo
+
+bench-kernels: $(BENCH_STAMP) ## hashing and filtering against Arrow C++ and rbloom
+	@$(BIN)/python -m bench.kernels
+
+lock: $(STAMP) ## resolve the newest versions into constraints.txt
+	@$(BIN)/python -m pip install -q uv
+	@$(BIN)/uv pip compile -q --universal --python-version 3.10 --all-extras --upgrade --no-emit-index-url \
+		--no-annotate --no-header pyproject.toml -o constraints.txt
+
+clean: ## remove the environment and all caches
+	@rm -rf $(VENV) .bench .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""The Split Block Bloom Filter: hashing, kernels, sizing, folding. No I/O, no Spark."""

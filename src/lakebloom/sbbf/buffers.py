@@ -1,0 +1,44 @@
+"""Arrow buffers as numpy bytes, without a copy, with slices and absent buffers taken care of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakebloom.sbbf.kernels import BoolArray, ByteArray
+
+
+def byte_view(buffer: pa.Buffer | None) -> ByteArray:
+    """Return a buffer's bytes; Arrow leaves out buffers that hold nothing."""
+    return np.frombuffer(buffer if buffer is not None else b"", dtype=np.uint8)
+
+
+def fixed_rows(array: pa.Array, width: int) -> ByteArray:
+    """Return the values of a fixed-width array as a [count, width] byte array."""
+    buffer = array.buffers()[1]
+    if buffer is None or width == 0:
+        return np.zeros((len(array), width), dtype=np.uint8)
+    start = array.offset * width
+    return byte_view(buffer)[start : start + len(array) * width].reshape(-1, width)
+
+
+def validity(array: pa.Array) -> BoolArray | None:
+    """Return True for each value that is not NULL, or None where none is."""
+    if array.null_count == 0:
+        return None
+    valid: BoolArray = array.is_valid().to_numpy(zero_copy_only=False)
+    return valid
+
+
+def without_nulls(rows: ByteArray, array: pa.Array) -> ByteArray:
+    """Return the rows with zeros where the array has NULLs, whose memory may hold anything."""
+    valid = validity(array)
+    if valid is None:
+        return rows
+    rows = rows.copy()
+    rows[~valid] = 0
+    return rows

@@ -1,0 +1,43 @@
+"""What the bits of a filter tell about it: its false-positive rate and how many distinct values it holds."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakebloom.sbbf.blocks import BITS_PER_BLOCK
+
+if TYPE_CHECKING:
+    from lakebloom.sbbf.kernels import WordArray
+
+_BITS_PER_WORD = 32
+_BLOCKS_AT_ONCE = 1 << 16
+
+
+def fpp(words: WordArray) -> float:
+    """Return the probability that an absent value is taken for a present one.
+
+    An absent value picks a block, then one bit in each of its eight words: the rate of a block is the product of its
+    words' shares of set bits, and that of the filter the mean over blocks. (The eighth power of the filter's overall
+    share, a common shortcut, is lower, because blocks are not filled alike.)
+    """
+    total = 0.0
+    for start in range(0, len(words), _BLOCKS_AT_ONCE):
+        shares = np.bitwise_count(words[start : start + _BLOCKS_AT_ONCE]) / _BITS_PER_WORD
+        total += float(shares.prod(axis=1).sum())
+    return total / len(words)
+
+
+def ndv(words: WordArray) -> float:
+    """Return the number of distinct values that would set this many bits; infinity if all are set.
+
+    A value leaves a given bit unset with probability 1 - 1/(32 z), because it picks one of z blocks, then one of 32
+    bits in the bit's word.
+    """
+    set_bits = int(np.bitwise_count(words).sum(dtype=np.int64))
+    unset = 1 - set_bits / (len(words) * BITS_PER_BLOCK)
+    if unset <= 0:
+        return math.inf
+    return abs(math.log(unset) / math.log1p(-1 / (_BITS_PER_WORD * len(words))))

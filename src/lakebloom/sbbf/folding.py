@@ -1,0 +1,60 @@
+"""Making a filter smaller after the fact, exactly.
+
+A value's block is floor(high * z / 2^32), and floor(floor(high * z / 2^32) / d) = floor(high * (z / d) / 2^32) for any
+divisor d of z. So the OR of d adjacent blocks is the block that the values would have filled in a filter of z / d
+blocks, bit for bit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakebloom.errors import FilterMismatchError
+from lakebloom.sbbf import estimates, sizing
+from lakebloom.sbbf.blocks import WORDS_PER_BLOCK
+
+if TYPE_CHECKING:
+    from lakebloom.sbbf.kernels import WordArray
+
+_MODEL_SLACK = 1.5
+"""How far the modelled rate of a size may exceed the target before the size is not even tried."""
+
+
+def fold(words: WordArray, num_blocks: int) -> WordArray:
+    """Return the filter that ``num_blocks`` blocks would have given; raises FilterMismatchError for no divisor."""
+    if num_blocks < 1 or len(words) % num_blocks:
+        raise FilterMismatchError(
+            f"a filter of {len(words)} blocks folds only to a divisor of {len(words)}",
+            found=f"{num_blocks} blocks",
+            hint="use fold_to(fpp) to get the smallest size that keeps a rate",
+        )
+    groups = words.reshape(num_blocks, len(words) // num_blocks, WORDS_PER_BLOCK)
+    folded: WordArray = np.bitwise_or.reduce(groups, axis=1)
+    return folded
+
+
+def fold_to(words: WordArray, fpp: float) -> WordArray:
+    """Return the smallest folded filter whose rate, estimated from its bits, is at most ``fpp``.
+
+    A filter that already exceeds the rate is returned as it is.
+    """
+    held = estimates.ndv(words)
+    for num_blocks in divisors(len(words)):
+        if sizing.rate(held / num_blocks) > _MODEL_SLACK * fpp:
+            continue
+        folded = fold(words, num_blocks)
+        if estimates.fpp(folded) <= fpp:
+            return folded
+    return words.copy()
+
+
+def divisors(number: int) -> list[int]:
+    """Return the divisors of a number, smallest first.
+
+    >>> divisors(12)
+    [1, 2, 3, 4, 6, 12]
+    """
+    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
+    return small + [number // d for d in reversed(small) if d * d != number]

@@ -1,0 +1,87 @@
+"""Hashes of values: Arrow arrays in, XXH64 out, in slices that stay in the cache."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types as pt
+
+from lakebloom.sbbf.buffers import validity
+from lakebloom.sbbf.encoding import CANONICAL, Encoding, encode, require_encoding
+from lakebloom.sbbf.kernels import choose
+from lakebloom.sbbf.layouts import Gathered
+from lakebloom.sbbf.values import is_scalar, to_chunks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lakebloom.sbbf.kernels import BoolArray, HashArray
+    from lakebloom.sbbf.layouts import Layout
+
+SLICE_VALUES = 8192
+"""64 KiB of hashes: written by the hash kernel and read back by the filter kernel before they leave the cache."""
+
+
+class Prepared(NamedTuple):
+    """An array ready to be hashed."""
+
+    layout: Layout
+    valid: BoolArray | None
+    """False where the value is NULL; None where no value is."""
+
+
+def prepare(array: pa.Array, encoding: Encoding) -> Prepared:
+    """Lay out an array, dictionary-encoded or plain, for hashing."""
+    if not pt.is_dictionary(array.type):
+        return Prepared(encode(array, encoding), validity(array))
+    hashes, known = hash_array(array.dictionary, encoding)
+    if len(hashes) == 0:  # nothing but NULLs, whose indices may be anything
+        hashes = np.zeros(1, dtype=np.uint64)
+    indices = array.indices.fill_null(0) if array.null_count else array.indices
+    positions = indices.to_numpy(zero_copy_only=False)
+    valid = validity(array.indices)
+    if known is not None:
+        valid = known[positions] if valid is None else valid & known[positions]
+    return Prepared(Gathered(hashes, positions), valid)
+
+
+def hash_slices(prepared: Prepared) -> Iterator[tuple[slice, HashArray]]:
+    """Yield the hashes of a prepared array slice by slice. The next slice overwrites the one before."""
+    count = len(prepared.layout)
+    kernels = choose(count)
+    buffer = np.empty(min(count, SLICE_VALUES), dtype=np.uint64)
+    for start in range(0, count, SLICE_VALUES):
+        stop = min(start + SLICE_VALUES, count)
+        hashes = buffer[: stop - start]
+        prepared.layout.slice(start, stop).hash_into(kernels, hashes)
+        yield slice(start, stop), hashes
+
+
+def hash_array(array: pa.Array, encoding: Encoding = CANONICAL) -> tuple[HashArray, BoolArray | None]:
+    """Return the hash of each value, 0 for a NULL, and which values are not NULL (None: all of them)."""
+    prepared = prepare(array, encoding)
+    out = np.empty(len(array), dtype=np.uint64)
+    for where, hashes in hash_slices(prepared):
+        out[where] = hashes
+    if prepared.valid is not None:
+        out[~prepared.valid] = 0
+    return out, prepared.valid
+
+
+def hash_values(values: object, *, type: pa.DataType | None = None, encoding: Encoding = CANONICAL) -> Any:
+    """Return the XXH64 (seed 0) of each value's bytes as numpy uint64: a scalar for a scalar, otherwise an array.
+
+    A NULL has no hash; its place holds 0. ``type`` says how to read Python objects, ``encoding`` which bytes a value
+    has (see ``lakebloom.sbbf.encoding``).
+
+    Raises UnsupportedTypeError, ValueConversionError or InvalidArgumentError.
+
+    >>> hash_values(["a", "b"]).tolist()
+    [15154266338359012955, 8666379929374662555]
+    """
+    require_encoding(encoding)
+    hashes = [hash_array(chunk, encoding)[0] for chunk in to_chunks(values, type)]
+    joined = hashes[0] if len(hashes) == 1 else np.concatenate([np.empty(0, dtype=np.uint64), *hashes])
+    return joined[0] if is_scalar(values) else joined

@@ -1,0 +1,56 @@
+"""Bulk hashing and filtering, in two interchangeable forms.
+
+``compiled`` (numba) is fast but takes half a second to load; ``portable`` (numpy) is there at once. ``choose`` picks
+by the amount of work, so that a lookup of a few keys never loads a compiler.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["BoolArray", "ByteArray", "HashArray", "Kernels", "OffsetArray", "WordArray", "choose"]
+
+HashArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint64]]"
+WordArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint32]]"
+ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
+BoolArray: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
+OffsetArray: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
+
+_COMPILED = f"{__name__}.compiled"
+_BULK_VALUES = 100_000
+"""From here on the compiled kernels pay for their own loading; once loaded they serve everything."""
+
+
+class Kernels(Protocol):
+    """What both forms offer."""
+
+    def hash_fixed(self, values: ByteArray, out: HashArray) -> None:
+        """Hash the rows of a [count, width] byte array."""
+
+    def hash_floats(self, values: ByteArray, out: HashArray) -> None:
+        """Hash IEEE numbers of 4 or 8 bytes, with one zero and one NaN."""
+
+    def hash_offsets(self, offsets: OffsetArray, data: ByteArray, out: HashArray) -> None:
+        """Hash ``data[offsets[i]:offsets[i + 1]]`` for each i."""
+
+    def hash_views(self, views: ByteArray, buffers: Sequence[ByteArray], out: HashArray) -> None:
+        """Hash Arrow string views, rows of a [count, 16] byte array that point into ``buffers``."""
+
+    def insert(self, words: WordArray, hashes: HashArray) -> None:
+        """Set the bits of each hash."""
+
+    def check(self, words: WordArray, hashes: HashArray, out: BoolArray) -> None:
+        """Tell for each hash whether all its bits are set."""
+
+
+def choose(count: int) -> Kernels:
+    """Return the kernels to use for ``count`` values."""
+    bulk = count >= _BULK_VALUES or _COMPILED in sys.modules
+    return cast("Kernels", importlib.import_module(_COMPILED if bulk else f"{__name__}.portable"))

@@ -1,0 +1,133 @@
+"""The same kernels in numpy: for small inputs, and wherever loading a compiler would cost more than the work.
+
+Values of one width are hashed together as columns of words, so a list of ten thousand keys takes milliseconds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lakebloom.sbbf.blocks import SALTS
+from lakebloom.sbbf.xxh64 import PRIMES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakebloom.sbbf.kernels import BoolArray, ByteArray, HashArray, OffsetArray, WordArray
+
+_P1, _P2, _P3, _P4, _P5 = (np.uint64(prime) for prime in PRIMES)
+_SALTS = np.array(SALTS, dtype=np.uint32)
+_INLINE_VIEW_BYTES = 12
+
+
+def _rotate(x: HashArray, bits: int) -> HashArray:
+    return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
+
+
+def _round(lane: HashArray) -> HashArray:
+    return _rotate(lane * _P2, 31) * _P1
+
+
+def _words(values: ByteArray, at: int, width: int) -> HashArray:
+    column = np.ascontiguousarray(values[:, at : at + width]).view(f"<u{width}")
+    return column[:, 0].astype(np.uint64)
+
+
+def _stripes(values: ByteArray) -> HashArray:
+    """Consume all whole 32-byte stripes and return the merged state."""
+    count, width = values.shape
+    # Wrapping sums of the primes, written out because numpy warns where a scalar wraps.
+    starts = ((PRIMES[0] + PRIMES[1]) % 2**64, PRIMES[1], 0, -PRIMES[0] % 2**64)
+    lanes = [np.full(count, start, dtype=np.uint64) for start in starts]
+    for at in range(0, width - 31, 32):
+        lanes = [_rotate(lane + _words(values, at + 8 * i, 8) * _P2, 31) * _P1 for i, lane in enumerate(lanes)]
+    h = _rotate(lanes[0], 1) + _rotate(lanes[1], 7) + _rotate(lanes[2], 12) + _rotate(lanes[3], 18)
+    for lane in lanes:
+        h = (h ^ _round(lane)) * _P1 + _P4
+    return h
+
+
+def hash_fixed(values: ByteArray, out: HashArray) -> None:
+    """Hash the rows of a [count, width] byte array."""
+    count, width = values.shape
+    if count == 0:
+        return
+    h = _stripes(values) if width >= 32 else np.full(count, _P5, dtype=np.uint64)
+    at = width - width % 32
+    h = h + np.uint64(width)
+    while at + 8 <= width:
+        h = _rotate(h ^ _round(_words(values, at, 8)), 27) * _P1 + _P4
+        at += 8
+    if at + 4 <= width:
+        h = _rotate(h ^ (_words(values, at, 4) * _P1), 23) * _P2 + _P3
+        at += 4
+    for i in range(at, width):
+        h = _rotate(h ^ (values[:, i].astype(np.uint64) * _P5), 11) * _P1
+    h = (h ^ (h >> np.uint64(33))) * _P2
+    h = (h ^ (h >> np.uint64(29))) * _P3
+    out[:] = h ^ (h >> np.uint64(32))
+
+
+def hash_floats(values: ByteArray, out: HashArray) -> None:
+    """Hash IEEE numbers of 4 or 8 bytes, with one zero and one NaN."""
+    numbers = np.ascontiguousarray(values).view(f"<f{values.shape[1]}")[:, 0].copy()
+    numbers[numbers == 0] = 0.0
+    numbers[np.isnan(numbers)] = np.nan
+    hash_fixed(numbers.view(np.uint8).reshape(values.shape), out)
+
+
+def hash_offsets(offsets: OffsetArray, data: ByteArray, out: HashArray) -> None:
+    """Hash ``data[offsets[i]:offsets[i + 1]]`` for each i."""
+    starts = offsets[:-1].astype(np.int64)
+    _hash_slices(data, starts, np.diff(offsets).astype(np.int64), out)
+
+
+def hash_views(views: ByteArray, buffers: Sequence[ByteArray], out: HashArray) -> None:
+    """Hash Arrow string views, rows of a [count, 16] byte array that point into ``buffers``."""
+    fields = np.ascontiguousarray(views).view("<i4")
+    sizes = fields[:, 0].astype(np.int64)
+    inline = sizes <= _INLINE_VIEW_BYTES
+    inline_rows = np.flatnonzero(inline)
+    _hash_selected(views.reshape(-1), inline_rows, inline_rows * 16 + 4, sizes, out)
+    for number, buffer in enumerate(buffers):
+        rows = np.flatnonzero(~inline & (fields[:, 2] == number))
+        _hash_selected(buffer, rows, fields[rows, 3].astype(np.int64), sizes, out)
+
+
+def _hash_selected(
+    data: ByteArray, rows: np.ndarray[Any, Any], starts: OffsetArray, sizes: OffsetArray, out: HashArray
+) -> None:
+    hashes = np.empty(len(rows), dtype=np.uint64)
+    _hash_slices(data, starts, sizes[rows], hashes)
+    out[rows] = hashes
+
+
+def _hash_slices(data: ByteArray, starts: OffsetArray, sizes: OffsetArray, out: HashArray) -> None:
+    for size in np.unique(sizes):
+        rows = np.flatnonzero(sizes == size)
+        hashes = np.empty(len(rows), dtype=np.uint64)
+        hash_fixed(data[starts[rows, None] + np.arange(size)], hashes)
+        out[rows] = hashes
+
+
+def _blocks(words: WordArray, hashes: HashArray) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return (((hashes >> np.uint64(32)) * np.uint64(len(words))) >> np.uint64(32)).astype(np.int64)
+
+
+def masks(hashes: HashArray) -> WordArray:
+    """Return the [count, 8] words, one bit set in each, that the hashes set in their blocks."""
+    keys = hashes.astype(np.uint32)
+    return np.uint32(1) << ((keys[:, None] * _SALTS) >> np.uint32(27))
+
+
+def insert(words: WordArray, hashes: HashArray) -> None:
+    """Set the bits of each hash."""
+    np.bitwise_or.at(words, _blocks(words, hashes), masks(hashes))
+
+
+def check(words: WordArray, hashes: HashArray, out: BoolArray) -> None:
+    """Tell for each hash whether all its bits are set."""
+    wanted = masks(hashes)
+    out[:] = ((words[_blocks(words, hashes)] & wanted) == wanted).all(axis=1)

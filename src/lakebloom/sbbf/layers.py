@@ -1,0 +1,33 @@
+"""The second layer of filters, which makes low rates cheap: an ordinary filter over a mixed hash.
+
+``mix`` sends a value's hash to one that is unrelated to it for the purposes of a filter, so a value that passes the
+first layer by accident passes the second only by another accident. It is part of the index format and never changes:
+
+    h = h + 0x9E3779B97F4A7C15
+    h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9
+    h = (h ^ (h >> 27)) * 0x94D049BB133111EB
+    h =  h ^ (h >> 31)                                      (all modulo 2^64; the SplitMix64 step)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from lakebloom.sbbf.kernels import HashArray
+
+_STEP, _FIRST, _SECOND = (np.uint64(x) for x in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+
+
+def mix(hashes: HashArray) -> HashArray:
+    """Return the hashes under which the second layer holds the same values.
+
+    >>> mix(np.array([0], dtype=np.uint64)).tolist()
+    [16294208416658607535]
+    """
+    h = hashes + _STEP
+    h = (h ^ (h >> np.uint64(30))) * _FIRST
+    h = (h ^ (h >> np.uint64(27))) * _SECOND
+    return h ^ (h >> np.uint64(31))

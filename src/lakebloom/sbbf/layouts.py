@@ -1,0 +1,122 @@
+"""Values as raw memory: the few shapes in which an Arrow array's bytes lie, each ready for the hash kernels.
+
+A layout borrows the array's buffers. It can be sliced for nothing and hashes itself slice by slice, so a column is
+hashed in pieces that stay in the cache, without a Python object for each value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakebloom.sbbf.kernels import ByteArray, HashArray, Kernels, OffsetArray
+
+
+class Layout(Protocol):
+    """A sequence of values that can be hashed."""
+
+    def __len__(self) -> int: ...
+
+    def slice(self, start: int, stop: int) -> Layout:
+        """Return the values from ``start`` to before ``stop``."""
+
+    def hash_into(self, kernels: Kernels, out: HashArray) -> None:
+        """Write the hash of each value to ``out``, which has this layout's length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Values of one width, as rows of a [count, width] byte array."""
+
+    values: ByteArray
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def slice(self, start: int, stop: int) -> Fixed:
+        """Return the values from ``start`` to before ``stop``."""
+        return Fixed(self.values[start:stop])
+
+    def hash_into(self, kernels: Kernels, out: HashArray) -> None:
+        """Hash the bytes as they are."""
+        kernels.hash_fixed(self.values, out)
+
+
+@dataclass(frozen=True, slots=True)
+class Floats:
+    """IEEE numbers of 4 or 8 bytes in which both zeros are one value, and so are all NaNs."""
+
+    values: ByteArray
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def slice(self, start: int, stop: int) -> Floats:
+        """Return the values from ``start`` to before ``stop``."""
+        return Floats(self.values[start:stop])
+
+    def hash_into(self, kernels: Kernels, out: HashArray) -> None:
+        """Hash 0.0 for -0.0 and one quiet NaN for every NaN."""
+        kernels.hash_floats(self.values, out)
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """Values of any length: value i is ``data[offsets[i]:offsets[i + 1]]``."""
+
+    offsets: OffsetArray
+    data: ByteArray
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def slice(self, start: int, stop: int) -> Offsets:
+        """Return the values from ``start`` to before ``stop``."""
+        return Offsets(self.offsets[start : stop + 1], self.data)
+
+    def hash_into(self, kernels: Kernels, out: HashArray) -> None:
+        """Hash the bytes as they are."""
+        kernels.hash_offsets(self.offsets, self.data, out)
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """Arrow string views: 16 bytes each, short values inside, long ones in ``buffers``."""
+
+    views: ByteArray
+    buffers: Sequence[ByteArray]
+
+    def __len__(self) -> int:
+        return len(self.views)
+
+    def slice(self, start: int, stop: int) -> Views:
+        """Return the values from ``start`` to before ``stop``."""
+        return Views(self.views[start:stop], self.buffers)
+
+    def hash_into(self, kernels: Kernels, out: HashArray) -> None:
+        """Hash the bytes as they are."""
+        kernels.hash_views(self.views, self.buffers, out)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Values of a dictionary: each distinct value was hashed once, ``indices`` says which one stands where."""
+
+    hashes: HashArray
+    indices: np.ndarray[Any, np.dtype[Any]]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def slice(self, start: int, stop: int) -> Gathered:
+        """Return the values from ``start`` to before ``stop``."""
+        return Gathered(self.hashes, self.indices[start:stop])
+
+    def hash_into(self, kernels: Kernels, out: HashArray) -> None:
+        """Look the hashes up."""
+        np.take(self.hashes, self.indices, out=out)

@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+
+from lakebloom.sbbf import filter as filter_module
+from lakebloom.sbbf import hashing
+from lakebloom.sbbf.kernels import compiled, portable
+
+
+@pytest.fixture(params=[compiled, portable], ids=["compiled", "portable"])
+def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Make everything run on one form of the kernels."""
+    monkeypatch.setattr(hashing, "choose", lambda count: request.param)
+    monkeypatch.setattr(filter_module, "choose", lambda count: request.param)
+    return request.param

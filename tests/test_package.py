@@ -1,0 +1,157 @@
+"""The package as a whole: what an import loads, who may import whom, errors, documentation that runs."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import pickle
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lakebloom
+from lakebloom import errors
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "lakebloom"
+
+# Each layer may import those after it. What is on one line is on one level: neither imports the other.
+LAYERS = [
+    ["cli", "report"],
+    ["lake"],
+    ["spark"],
+    ["index"],
+    ["predicate"],
+    ["store"],
+    ["tables"],
+    ["parquet", "lance"],
+    ["storage"],
+    ["sizing"],
+    ["sbbf"],
+    ["errors"],
+]
+LEVEL = {layer: level for level, layers in enumerate(LAYERS) for layer in layers}
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+def module_name(path: Path) -> str:
+    parts = ("lakebloom", *path.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported_modules(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            found |= {node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def layer_of(module: str) -> str | None:
+    parts = module.split(".")
+    return parts[1] if parts[0] == "lakebloom" and len(parts) > 1 and parts[1] in LEVEL else None
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_imports_point_down(path: Path) -> None:
+    layer = layer_of(module_name(path))
+    if layer is None:
+        assert module_name(path) == "lakebloom", f"{path} belongs to no layer: add it to LAYERS"
+        return
+    for module in imported_modules(path):
+        target = layer_of(module)
+        assert target is None or target == layer or LEVEL[target] > LEVEL[layer], f"{layer} imports {module}"
+        if layer != "spark":
+            assert module.split(".")[0] != "pyspark", "only the Spark layer imports pyspark"
+
+
+def in_child(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True)
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    loaded = in_child("-c", "import sys, lakebloom; print(*sorted(sys.modules))").stdout.split()
+    assert not {"numpy", "pyarrow", "numba", "llvmlite", "pyspark", "thrift", "rich"} & set(loaded)
+
+
+def test_importing_the_package_takes_less_than_100_ms() -> None:
+    def milliseconds() -> float:
+        lines = in_child("-X", "importtime", "-c", "import lakebloom").stderr.splitlines()
+        (line,) = [line for line in lines if line.split("|")[-1].strip() == "lakebloom"]
+        return int(line.split("|")[1]) / 1000
+
+    # The machine may be busy: the best of five is the cost of the import.
+    assert min(milliseconds() for _ in range(5)) < 100
+
+
+def test_a_single_probe_loads_no_compiler() -> None:
+    probe = "import sys; from lakebloom import Sbbf; f = Sbbf(8); f.insert(['a'] * 10_000); assert 'a' in f; "
+    assert in_child("-c", probe + "print('numba' in sys.modules)").stdout.strip() == "False"
+
+
+def test_public_names() -> None:
+    for name in lakebloom.__all__:
+        assert getattr(lakebloom, name) is not None
+    assert set(lakebloom.__all__) <= set(dir(lakebloom))
+    with pytest.raises(AttributeError, match="no attribute 'Sbff'"):
+        lakebloom.Sbff  # noqa: B018
+    assert (SOURCE / "py.typed").exists()
+
+
+def all_errors() -> list[type[errors.LakebloomError]]:
+    named = [getattr(errors, name) for name in errors.__all__]
+    return [error for error in named if issubclass(error, errors.LakebloomError)]
+
+
+def test_every_error_is_listed_drawn_and_has_a_code_of_its_own() -> None:
+    defined = {
+        name for name, value in vars(errors).items() if isinstance(value, type) and value.__module__ == errors.__name__
+    }
+    assert defined == set(errors.__all__)
+    assert errors.__doc__ is not None
+    for name in errors.__all__:
+        assert name in errors.__doc__
+    codes = [error.code for error in all_errors()]
+    assert len(set(codes)) == len(codes)
+
+
+@pytest.mark.parametrize("error", all_errors(), ids=lambda error: error.__name__)
+def test_errors_survive_pickling(error: type[errors.LakebloomError]) -> None:
+    made = error("tried", found=42, hint="do this")
+    copy = pickle.loads(pickle.dumps(made))
+    assert type(copy) is error
+    assert str(copy) == str(made) == f"[{error.code}] tried; found 42. Hint: do this"
+    assert str(error("tried")) == f"[{error.code}] tried"
+
+
+@pytest.mark.parametrize("module", [info.name for info in pkgutil.walk_packages([str(SOURCE)], "lakebloom.")])
+def test_examples_in_docstrings(module: str) -> None:
+    assert doctest.testmod(importlib.import_module(module)).failed == 0
+
+
+def python_blocks(path: Path) -> list[str]:
+    blocks, inside = [], False
+    for line in path.read_text().splitlines():
+        if line.startswith("```"):
+            inside = line.strip() == "```python"
+            if inside:
+                blocks.append("")
+        elif inside:
+            blocks[-1] += line + "\n"
+    return blocks
+
+
+@pytest.mark.parametrize("page", ["README.md"])
+def test_examples_in_documentation(page: str) -> None:
+    blocks = python_blocks(ROOT / page)
+    assert blocks
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, page, "exec"), names)
