@@ -1,0 +1,1 @@
+"""What a table consists of: its columns, its files as they are now, and the values in them. No Spark."""
