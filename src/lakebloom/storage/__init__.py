@@ -1,0 +1,79 @@
+"""Bytes: the only layer that touches a disk, an object store or Hadoop.
+
+``open_storage`` chooses the backend by the scheme of a location. Whatever it returns keeps the contract of
+``Storage``; one test suite holds all backends to it.
+
+    file                    LocalStorage      memory-mapped reads, hard links decide who is first
+    s3, gs, az, abfs        ObjectStorage     obstore, conditional PUTs decide
+    memory                  ObjectStorage     this process only, for tests and demonstrations
+    anything else           HadoopStorage     needs a classic Spark session
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakebloom.errors import InvalidArgumentError
+from lakebloom.storage.buffers import Buffer, Buffers, Views
+from lakebloom.storage.protocol import Storage, StoredFile
+from lakebloom.storage.uri import from_decoded, from_encoded, normalise, to_local_path
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+__all__ = [
+    "Buffer",
+    "Buffers",
+    "Storage",
+    "StoredFile",
+    "Views",
+    "from_decoded",
+    "from_encoded",
+    "normalise",
+    "open_storage",
+    "to_local_path",
+]
+
+_OBJECT_SCHEMES = frozenset({"s3", "gs", "az", "abfs", "memory"})
+
+
+def open_storage(
+    location: str | os.PathLike[str], options: Mapping[str, str] | None = None, spark: Any = None
+) -> Storage:
+    """The storage at a local path or URI; nothing is read or created yet.
+
+    `options` configure an object store (see ``object_stores``). `spark` is a classic session, used only for schemes
+    that have no backend of their own. Raises InvalidArgumentError for what cannot be opened like this.
+
+    >>> storage = open_storage("memory://example/index")
+    >>> storage.write("greeting", b"hello")
+    >>> bytes(storage.read("greeting"))
+    b'hello'
+    """
+    uri = normalise(location)
+    scheme = uri.partition(":")[0]
+    if scheme in _OBJECT_SCHEMES:
+        # Here and not above: local indexes work without loading obstore.
+        from lakebloom.storage.objects import ObjectStorage
+
+        return ObjectStorage(uri, options)
+    if options:
+        raise InvalidArgumentError(
+            f"{uri} takes no storage options",
+            found=", ".join(sorted(options)),
+            hint="leave them out" if scheme == "file" else "set spark.hadoop.* on the session instead",
+        )
+    if scheme == "file":
+        from lakebloom.storage.local import LocalStorage
+
+        return LocalStorage(uri)
+    if spark is None:
+        raise InvalidArgumentError(
+            f"{uri} can only be reached through Spark",
+            found=f"the scheme {scheme!r} and no session",
+            hint="pass a classic Spark session, or use a local path, s3://, gs://, az:// or abfs://",
+        )
+    from lakebloom.storage.hadoop import HadoopStorage
+
+    return HadoopStorage(uri, spark)

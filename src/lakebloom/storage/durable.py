@@ -1,0 +1,118 @@
+"""Local files that appear whole or not at all, and stay after a power cut (POSIX).
+
+The bytes are synced before the name exists, the directory after it: a name that survives always has its bytes.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, BinaryIO
+
+from lakebloom.errors import AlreadyExistsError, StorageError
+from lakebloom.storage.temporary import temporary_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+__all__ = ["publish_new", "publish_over", "write_temporary"]
+
+# FAT and most FUSE mounts of object stores answer link(2) with one of these.
+_NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+_MOST_ATTEMPTS = 100
+
+
+def write_temporary(directory: Path, views: Iterable[memoryview]) -> Path:
+    """A new file in `directory`, which is made if needed, with these bytes on disk, under a name nobody lists."""
+    temporary, stream = _create(directory)
+    try:
+        with stream:
+            for view in views:
+                stream.write(view)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def publish_over(temporary: Path, target: Path) -> None:
+    """Give the file its name, replacing what had it."""
+    try:
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    # If a `delete` has already taken the file and its directory with it, nothing is left to sync.
+    with suppress(FileNotFoundError):
+        _sync_directory(target.parent)
+
+
+def publish_new(temporary: Path, target: Path) -> None:
+    """Give the file its name if the name is free. Raises AlreadyExistsError if it is not.
+
+    A hard link is the one POSIX call that fails when the name is taken *and* shows the whole content at once: rename
+    replaces silently, and O_EXCL shows an empty file first. Without hard links there is no safe way, so it is refused.
+    """
+    try:
+        _link(temporary, target)
+        _sync_directory(target.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _link(temporary: Path, target: Path) -> None:
+    try:
+        target.hardlink_to(temporary)
+    except FileExistsError as error:
+        # On NFS a lost answer makes the client ask again, and the second answer is "exists" for the first one's
+        # link. Only our own link raises the count.
+        if temporary.stat().st_nlink == 1:
+            raise AlreadyExistsError(
+                f"could not create {target}",
+                found="a file that another writer put there first",
+                hint="read what the other writer stored, then try the next name",
+            ) from error
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        raise StorageError(
+            f"could not create {target} with a single winner",
+            found=f"a file system that refuses hard links ({error.strerror})",
+            hint="keep the index on a file system with hard links, or address the object store by its own URI",
+        ) from error
+
+
+def _create(directory: Path) -> tuple[Path, BinaryIO]:
+    temporary = directory / temporary_name()
+    attempts = 0
+    while True:
+        try:
+            _make_directories(directory)
+            return temporary, temporary.open("xb")
+        except FileNotFoundError:
+            # A `delete` removed the directory, empty as it still was, between the two calls. Once the temporary
+            # file is in it, it stays.
+            attempts += 1
+            if attempts == _MOST_ATTEMPTS:
+                raise
+
+
+def _make_directories(directory: Path) -> None:
+    if directory.is_dir():
+        return
+    _make_directories(directory.parent)
+    with suppress(FileExistsError):  # another writer made it meanwhile
+        directory.mkdir()
+    _sync_directory(directory.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

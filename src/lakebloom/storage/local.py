@@ -1,0 +1,144 @@
+"""Files on local disk, or on anything mounted there that has hard links.
+
+Reads are memory-mapped: nothing is copied, only the pages that are looked at are loaded, and the view outlives the
+file's name. Files are replaced by renaming and never cut short, so a map cannot lose pages under its reader.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import stat
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakebloom.storage.buffers import as_views
+from lakebloom.storage.checks import check_length, check_new_path, check_path, check_prefix, check_ranges
+from lakebloom.storage.durable import publish_new, publish_over, write_temporary
+from lakebloom.storage.local_errors import NO_FILE, translated
+from lakebloom.storage.protocol import StoredFile
+from lakebloom.storage.temporary import is_temporary
+from lakebloom.storage.uri import to_local_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from lakebloom.storage.buffers import Buffer, Buffers, Views
+
+__all__ = ["LocalStorage"]
+
+# Why a directory stays where it is: files in it, not ours to remove, a link, or a mount point.
+_DIRECTORY_STAYS = frozenset(
+    {errno.ENOTEMPTY, errno.EEXIST, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EBUSY, errno.EROFS}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalStorage:
+    """The files below a canonical ``file:`` URI."""
+
+    uri: str
+
+    def read(self, path: str) -> memoryview:
+        """See Storage.read."""
+        file = self._locate(check_path(path))
+        with translated(f"could not read {file}", missing=NO_FILE), file.open("rb") as stream:
+            return _mapped(stream.fileno())
+
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> Views:
+        """See Storage.read_ranges."""
+        check_path(path)
+        check_ranges(ranges)
+        if not ranges:
+            return []
+        whole = self.read(path)
+        views = [whole[offset : offset + length] for offset, length in ranges]
+        for (offset, length), view in zip(ranges, views, strict=True):
+            check_length(f"{self.uri}/{path}", offset, length, len(view))
+        return views
+
+    def write(self, path: str, data: Buffers) -> None:
+        """See Storage.write."""
+        file = self._locate(check_new_path(path))
+        views = as_views(data)
+        with translated(f"could not write {file}"):
+            publish_over(write_temporary(file.parent, views), file)
+
+    def put_if_absent(self, path: str, data: Buffer) -> None:
+        """See Storage.put_if_absent."""
+        file = self._locate(check_new_path(path))
+        views = as_views(data)
+        with translated(f"could not create {file}"):
+            publish_new(write_temporary(file.parent, views), file)
+
+    def list(self, prefix: str) -> Iterator[StoredFile]:
+        """See Storage.list."""
+        return (file for file in self._below(check_prefix(prefix)) if not is_temporary(file.path))
+
+    def temporaries(self, prefix: str) -> Iterator[StoredFile]:
+        """See Storage.temporaries."""
+        return (file for file in self._below(check_prefix(prefix)) if is_temporary(file.path))
+
+    def delete(self, path: str) -> None:
+        """See Storage.delete. Nothing is synced: a file that comes back after a crash can be deleted again."""
+        file = self._locate(check_path(path))
+        with translated(f"could not delete {file}"):
+            with suppress(*NO_FILE):
+                file.unlink()
+            self._drop_empty_directories(file.parent)
+
+    def _locate(self, path: str) -> Path:
+        return Path(to_local_path(self.uri), path)
+
+    def _below(self, prefix: str) -> Iterator[StoredFile]:
+        with translated(f"could not list {self.uri}/{prefix}"):
+            yield from _walk(self._locate(prefix), f"{prefix}/" if prefix else "")
+
+    def _drop_empty_directories(self, directory: Path) -> None:
+        base = self._locate("")
+        while directory != base:
+            try:
+                # rmdir decides and acts in one step: it cannot take a file that another writer has just put there.
+                directory.rmdir()
+            except FileNotFoundError:
+                pass  # another deleter was faster; the parent may be empty now
+            except OSError as error:
+                if error.errno in _DIRECTORY_STAYS:
+                    return
+                raise
+            directory = directory.parent
+
+
+def _walk(directory: Path, prefix: str) -> Iterator[StoredFile]:
+    try:
+        with os.scandir(directory) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return  # never there, or gone since its parent was read
+    for entry in entries:
+        if entry.is_dir():
+            yield from _walk(Path(entry.path), f"{prefix}{entry.name}/")
+            continue
+        try:
+            status = entry.stat()
+        except FileNotFoundError:
+            continue  # deleted since its directory was read, or a link to nowhere
+        if stat.S_ISREG(status.st_mode):
+            # Rounded down, as Java's File.lastModified does: both have to see the same file.
+            yield StoredFile(prefix + entry.name, status.st_size, status.st_mtime_ns // 1_000_000)
+
+
+def _mapped(descriptor: int) -> memoryview:
+    size_bytes = os.fstat(descriptor).st_size
+    if size_bytes == 0:
+        return memoryview(b"")  # an empty map is an error on POSIX
+    if sys.version_info >= (3, 13):
+        # Otherwise every map keeps a file descriptor open for as long as it lives.
+        pages = mmap.mmap(descriptor, size_bytes, access=mmap.ACCESS_READ, trackfd=False)
+    else:
+        pages = mmap.mmap(descriptor, size_bytes, access=mmap.ACCESS_READ)
+    return memoryview(pages)

@@ -1,0 +1,37 @@
+"""What the operating system raises, as the errors of lakebloom."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import AccessDeniedError, LakebloomError, NotFoundError, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["NO_FILE", "translated"]
+
+# There are no directories in a storage, so a directory where a file was asked for is nothing.
+NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+
+
+@contextmanager
+def translated(attempt: str, *, missing: tuple[type[OSError], ...] = (FileNotFoundError,)) -> Iterator[None]:
+    """Raises what the operating system raises in this block as the errors of lakebloom."""
+    try:
+        yield
+    except LakebloomError:
+        raise  # NotFoundError is a FileNotFoundError as well
+    except missing as error:
+        raise NotFoundError(attempt, found=_reason(error), hint="check the path; it may have been vacuumed") from error
+    except PermissionError as error:
+        raise AccessDeniedError(
+            attempt, found=_reason(error), hint="check the owner and mode of the file and its directories"
+        ) from error
+    except OSError as error:
+        raise StorageError(attempt, found=_reason(error), hint="check the disk and try again") from error
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)

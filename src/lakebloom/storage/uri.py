@@ -1,0 +1,155 @@
+"""One way to write a location.
+
+The canonical form is ``scheme://authority/path`` with the path **decoded**: a percent sign in it is a percent sign.
+File identities are compared as strings, so every lister has to arrive at the same one:
+
+    what was given                              entry point      canonical form
+    /data/a b, file:/data/a b                   from_decoded     file:///data/a b
+    file:///data/a%20b (input_file_name())      from_encoded     file:///data/a b
+    /data/a%20b (a name with a percent sign)    from_decoded     file:///data/a%20b
+    s3a://lake/x/, s3n://lake/x                 either           s3://lake/x
+
+Nothing in the text tells an encoded URI from a decoded one, so the caller says which it has. Hadoop's ``Path`` prints
+decoded, Spark's ``input_file_name()`` and ``_metadata.file_path`` print encoded. What users type means to Spark what
+Hadoop makes of it, so `normalise` reads it as decoded too, and normalising twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+from lakebloom.errors import InvalidArgumentError
+
+__all__ = ["from_decoded", "from_encoded", "normalise", "split", "to_local_path"]
+
+# Two letters at least, so that C:/data is never taken for a scheme.
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):")
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+# The same objects under other names. Encryption in transit (abfss) is no part of what a file is.
+_ALIASES = {"s3a": "s3", "s3n": "s3", "abfss": "abfs"}
+
+
+def normalise(location: str | os.PathLike[str]) -> str:
+    """The canonical form of what a user gave: a URI, or a local path relative to the working directory.
+
+    >>> normalise("s3a://lake/index/")
+    's3://lake/index'
+    """
+    if isinstance(location, os.PathLike):
+        return _local(str(Path.cwd() / location))
+    if _SCHEME.match(location):
+        return from_decoded(location)
+    if not location:
+        raise InvalidArgumentError("a location cannot be empty", found="''", hint="give a directory or a URI")
+    return _local(f"{Path.cwd()}/{location}" if location[0] != "/" else location)
+
+
+def from_decoded(uri_or_path: str) -> str:
+    """The canonical form of an absolute path, or of a URI as Hadoop prints it.
+
+    >>> from_decoded("file:/data/100%20sure#1")
+    'file:///data/100%20sure#1'
+    """
+    if uri_or_path.startswith("/"):
+        return _local(uri_or_path)
+    return _join(*_parse(uri_or_path))
+
+
+def from_encoded(uri: str) -> str:
+    """The canonical form of a percent-encoded URI, as Spark's input_file_name() prints it.
+
+    >>> from_encoded("file:///data/100%2520sure%231")
+    'file:///data/100%20sure#1'
+    """
+    scheme, authority, path = _parse(uri)
+    if _BAD_ESCAPE.search(path) or "?" in path or "#" in path:
+        raise InvalidArgumentError(
+            "this URI is not percent-encoded",
+            found=_shown(uri),
+            hint="use from_decoded for what Hadoop prints",
+        )
+    # surrogateescape is how Python spells file names that are not UTF-8.
+    return _join(scheme, authority, unquote(path, errors="surrogateescape"))
+
+
+def to_local_path(uri: str) -> str:
+    """The local path of a canonical ``file:`` URI.
+
+    >>> to_local_path("file:///data/100%20sure")
+    '/data/100%20sure'
+    """
+    scheme, _, path = split(uri)
+    if scheme != "file":
+        raise InvalidArgumentError("only file: URIs have a local path", found=uri, hint="open it with open_storage")
+    return path
+
+
+def split(uri: str) -> tuple[str, str, str]:
+    """Scheme, authority and path of a canonical URI; the path is empty or starts with a slash.
+
+    >>> split("s3://lake/a b")
+    ('s3', 'lake', '/a b')
+    """
+    scheme, _, rest = uri.partition("://")
+    authority, slash, path = rest.partition("/")
+    return scheme, authority, slash + path
+
+
+def _parse(uri: str) -> tuple[str, str, str]:
+    match = _SCHEME.match(uri)
+    rest = uri[match.end() :] if match else ""
+    if match is None or not rest.startswith("/"):
+        raise InvalidArgumentError(
+            "this is neither an absolute path nor a URI",
+            found=uri or "''",
+            hint="write scheme://authority/path, or ./name for a local name with a colon",
+        )
+    authority, path = "", rest
+    if rest.startswith("//"):
+        authority, slash, tail = rest[2:].partition("/")
+        path = slash + tail
+    return match[1].lower(), authority, path
+
+
+def _join(scheme: str, authority: str, path: str) -> str:
+    scheme = _ALIASES.get(scheme, scheme)
+    if ":" in authority.rpartition("@")[0]:
+        raise InvalidArgumentError(
+            f"a {scheme}: URI must not carry a password",
+            hint="pass credentials as options or in the environment",
+        )
+    if scheme == "file":
+        if authority not in {"", "localhost"}:
+            raise InvalidArgumentError(
+                "a file: URI names no other host",
+                found=authority,
+                hint="write file:///path with three slashes",
+            )
+        return _local(path)
+    _check_characters(path)
+    return f"{scheme}://{authority}{path.rstrip('/')}"
+
+
+def _local(path: str) -> str:
+    """Drops what POSIX ignores. '..' is resolved on the text, as Hadoop does, and not through symbolic links."""
+    _check_characters(path)
+    segments: list[str] = []
+    for segment in path.split("/"):
+        if segment == "..":
+            del segments[-1:]
+        elif segment not in {"", "."}:
+            segments.append(segment)
+    return f"file:///{'/'.join(segments)}"
+
+
+def _check_characters(path: str) -> None:
+    if "\x00" in path:
+        raise InvalidArgumentError("a path has no NUL character", found=repr(path), hint="check where it comes from")
+
+
+def _shown(uri: str) -> str:
+    # A presigned URL carries its secret behind the question mark.
+    return uri.partition("?")[0]
