@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
+# Spark starts its workers with the first python3 on PATH unless told otherwise.
+export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
 .PHONY: help test check fast demo lock clean bench-kernels
 

@@ -12,16 +12,32 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lakebloom import errors, sizing
     from lakebloom.errors import LakebloomError
+    from lakebloom.index.config import BloomIndexConfig
+    from lakebloom.lake import Lakebloom
+    from lakebloom.predicate.build import col
     from lakebloom.sbbf.filter import Sbbf
     from lakebloom.sbbf.hashing import hash_values
 
 __version__ = "0.1.0"
 
-__all__ = ["LakebloomError", "Sbbf", "__version__", "errors", "hash_values", "sizing"]
+__all__ = [
+    "BloomIndexConfig",
+    "Lakebloom",
+    "LakebloomError",
+    "Sbbf",
+    "__version__",
+    "col",
+    "errors",
+    "hash_values",
+    "sizing",
+]
 
 _HOME_OF = {
+    "BloomIndexConfig": "lakebloom.index.config",
+    "Lakebloom": "lakebloom.lake",
     "LakebloomError": "lakebloom.errors",
     "Sbbf": "lakebloom.sbbf.filter",
+    "col": "lakebloom.predicate.build",
     "hash_values": "lakebloom.sbbf.hashing",
 }
 _MODULES = frozenset({"errors", "sizing"})

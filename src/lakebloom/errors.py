@@ -8,10 +8,25 @@
     ├── FilterFormatError         bytes that are not a filter
     │   ├── CorruptFilterError        truncated, negative or over-long
     │   └── UnsupportedFilterError    a well-formed filter of another algorithm, hash or compression
-    └── StorageError              bytes that could not be read, written, listed or deleted
-        ├── NotFoundError             nothing is stored there (also a FileNotFoundError)
-        ├── AlreadyExistsError        a put-if-absent came second (also a FileExistsError)
-        └── AccessDeniedError         the store refused (also a PermissionError)
+    ├── StorageError              bytes that could not be read, written, listed or deleted
+    │   ├── NotFoundError             nothing is stored there (also a FileNotFoundError)
+    │   ├── AlreadyExistsError        a put-if-absent came second (also a FileExistsError)
+    │   └── AccessDeniedError         the store refused (also a PermissionError)
+    ├── SourceError               a table that cannot be indexed as asked
+    │   ├── NoFilesError              it has no files
+    │   ├── ColumnNotFoundError       it has no such column
+    │   ├── DataFileError             one of its files cannot be read
+    │   └── UnsupportedSourceError    it does not read files, or not in a way an index can follow
+    └── BloomIndexError           an index that cannot do what was asked
+        ├── IndexNotFoundError        there is none of this name
+        ├── IndexExistsError          there is one already
+        ├── IndexStateError           it is deleted, or it is not
+        ├── IndexTooLargeError        it would be larger than allowed
+        ├── BuildFailedError          the job that builds it failed
+        ├── CommitConflictError       another writer changed it meanwhile
+        └── IndexFormatError          its files are not what they should be
+            ├── CorruptIndexError         truncated, altered or missing
+            └── UnknownFormatError        written by a later version of lakebloom
 
 Each class has a stable ``code``. Each error says what was tried (``message``), what was found (``found``) and what
 to do about it (``hint``); its text is made of these three. Errors survive pickling, because Spark tasks send them
@@ -25,14 +40,29 @@ from typing import Any, ClassVar
 __all__ = [
     "AccessDeniedError",
     "AlreadyExistsError",
+    "BloomIndexError",
+    "BuildFailedError",
+    "ColumnNotFoundError",
+    "CommitConflictError",
     "CorruptFilterError",
+    "CorruptIndexError",
+    "DataFileError",
     "FilterFormatError",
     "FilterMismatchError",
+    "IndexExistsError",
+    "IndexFormatError",
+    "IndexNotFoundError",
+    "IndexStateError",
+    "IndexTooLargeError",
     "InvalidArgumentError",
     "LakebloomError",
+    "NoFilesError",
     "NotFoundError",
+    "SourceError",
     "StorageError",
+    "UnknownFormatError",
     "UnsupportedFilterError",
+    "UnsupportedSourceError",
     "UnsupportedTypeError",
     "ValueConversionError",
 ]
@@ -130,3 +160,93 @@ class AccessDeniedError(StorageError, PermissionError):
     """The store refused the operation."""
 
     code = "ACCESS_DENIED"
+
+
+class SourceError(LakebloomError):
+    """A table that cannot be indexed as asked."""
+
+    code = "SOURCE"
+
+
+class NoFilesError(SourceError):
+    """The table has no files."""
+
+    code = "NO_FILES"
+
+
+class ColumnNotFoundError(SourceError):
+    """The table has no such column, or several."""
+
+    code = "UNKNOWN_COLUMN"
+
+
+class DataFileError(SourceError):
+    """A file of the table cannot be read."""
+
+    code = "DATA_FILE"
+
+
+class UnsupportedSourceError(SourceError):
+    """The source does not read files, or not in a way that an index can follow."""
+
+    code = "UNSUPPORTED_SOURCE"
+
+
+class BloomIndexError(LakebloomError):
+    """An index that cannot do what was asked."""
+
+    code = "INDEX"
+
+
+class IndexNotFoundError(BloomIndexError):
+    """There is no index of this name."""
+
+    code = "INDEX_NOT_FOUND"
+
+
+class IndexExistsError(BloomIndexError):
+    """There is an index of this name already."""
+
+    code = "INDEX_EXISTS"
+
+
+class IndexStateError(BloomIndexError):
+    """The index is deleted and should not be, or the other way round."""
+
+    code = "INDEX_STATE"
+
+
+class IndexTooLargeError(BloomIndexError):
+    """The index would be larger than allowed."""
+
+    code = "INDEX_TOO_LARGE"
+
+
+class BuildFailedError(BloomIndexError):
+    """The job that builds an index failed."""
+
+    code = "BUILD_FAILED"
+
+
+class CommitConflictError(BloomIndexError):
+    """Another writer changed the index meanwhile, in a way that cannot be combined."""
+
+    code = "COMMIT_CONFLICT"
+
+
+class IndexFormatError(BloomIndexError):
+    """An index whose files are not what they should be."""
+
+    code = "INDEX_FORMAT"
+
+
+class CorruptIndexError(IndexFormatError):
+    """A file of the index is truncated, altered or missing."""
+
+    code = "CORRUPT_INDEX"
+
+
+class UnknownFormatError(IndexFormatError):
+    """The index was written by a later version of lakebloom."""
+
+    code = "UNKNOWN_FORMAT_VERSION"

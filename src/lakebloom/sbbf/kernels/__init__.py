@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["BoolArray", "ByteArray", "HashArray", "Kernels", "OffsetArray", "WordArray", "choose"]
+__all__ = ["BoolArray", "ByteArray", "HashArray", "Kernels", "OffsetArray", "WordArray", "choose", "load_compiled"]
 
 HashArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint64]]"
 WordArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint32]]"
@@ -54,3 +54,8 @@ def choose(count: int) -> Kernels:
     """Return the kernels to use for ``count`` values."""
     bulk = count >= _BULK_VALUES or _COMPILED in sys.modules
     return cast("Kernels", importlib.import_module(_COMPILED if bulk else f"{__name__}.portable"))
+
+
+def load_compiled() -> None:
+    """Load the compiled kernels now: for a process that will hash many arrays, each of them small."""
+    importlib.import_module(_COMPILED)

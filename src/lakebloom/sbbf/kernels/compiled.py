@@ -1,46 +1,43 @@
 """Kernels compiled by numba: XXH64 over raw memory, insert and check. Loaded on first bulk use.
 
-Every kernel takes addresses and counts. The wrappers at the end take numpy arrays and keep them alive during the
-call; they have the same signatures as those of ``portable``, and a test holds both to the same results.
+Every kernel takes addresses and counts, nothing else, so it is compiled once whatever memory it is given. The wrappers
+at the end take C-contiguous numpy arrays and keep them alive during the call; they have the same signatures as those
+of ``portable``, and a test holds both to the same results.
 
 Machine code is cached on disk, so only the first process on a machine pays for compilation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
 
+from lakebloom.sbbf.kernels.cache import Kernel
 from lakebloom.sbbf.kernels.intrinsics import (
     contains_key,
+    element_u64,
     hash_stripes,
     insert_key,
     load_u8,
     load_u32,
     load_u64,
     prefetch_block,
+    store_u8,
+    store_u64,
 )
 from lakebloom.sbbf.xxh64 import PRIMES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lakebloom.sbbf.kernels import BoolArray, ByteArray, HashArray, OffsetArray, WordArray
 
 _U64, _U32, _I64 = np.uint64, np.uint32, np.int64
 _P1, _P2, _P3, _P4, _P5 = (np.uint64(prime) for prime in PRIMES)
 _BATCH = 64
 """Values hashed before their blocks are touched. A constant trip count lets LLVM unroll and vectorise."""
-
-
-def _kernel(function: Callable[..., Any]) -> Any:
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-    try:
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:
-        # numba found no directory it may write its cache to: compile for each process.
-        return numba.njit(**options)(function)
 
 
 _inline = numba.njit(inline="always", error_model="numpy")
@@ -99,25 +96,25 @@ def _hash_bytes(base, start, size):  # type: ignore[no-untyped-def]
     return _avalanche(h)
 
 
-@_kernel
+@Kernel
 def _hash_4(values, count, out):  # type: ignore[no-untyped-def]
     for i in range(count):
-        out[i] = _hash_half_word(load_u32(values, 4 * i))
+        store_u64(out, i, _hash_half_word(load_u32(values, 4 * i)))
 
 
-@_kernel
+@Kernel
 def _hash_8(values, count, out):  # type: ignore[no-untyped-def]
     for i in range(count):
-        out[i] = _hash_word(load_u64(values, 8 * i))
+        store_u64(out, i, _hash_word(load_u64(values, 8 * i)))
 
 
-@_kernel
+@Kernel
 def _hash_width(values, width, count, out):  # type: ignore[no-untyped-def]
     for i in range(count):
-        out[i] = _hash_bytes(values, width * i, width)
+        store_u64(out, i, _hash_bytes(values, width * i, width))
 
 
-@_kernel
+@Kernel
 def _hash_float(values, count, out):  # type: ignore[no-untyped-def]
     for i in range(count):
         bits = load_u32(values, 4 * i)
@@ -126,10 +123,10 @@ def _hash_float(values, count, out):  # type: ignore[no-untyped-def]
             bits = _U64(0)
         if magnitude > _U64(0x7F800000):
             bits = _U64(0x7FC00000)
-        out[i] = _hash_half_word(bits)
+        store_u64(out, i, _hash_half_word(bits))
 
 
-@_kernel
+@Kernel
 def _hash_double(values, count, out):  # type: ignore[no-untyped-def]
     for i in range(count):
         bits = load_u64(values, 8 * i)
@@ -138,34 +135,34 @@ def _hash_double(values, count, out):  # type: ignore[no-untyped-def]
             bits = _U64(0)
         if magnitude > _U64(0x7FF0000000000000):
             bits = _U64(0x7FF8000000000000)
-        out[i] = _hash_word(bits)
+        store_u64(out, i, _hash_word(bits))
 
 
-@_kernel
+@Kernel
 def _hash_offsets_32(offsets, data, count, out):  # type: ignore[no-untyped-def]
     for i in range(count):
         start = _I64(load_u32(offsets, 4 * i))
-        out[i] = _hash_bytes(data, start, _I64(load_u32(offsets, 4 * i + 4)) - start)
+        store_u64(out, i, _hash_bytes(data, start, _I64(load_u32(offsets, 4 * i + 4)) - start))
 
 
-@_kernel
+@Kernel
 def _hash_offsets_64(offsets, data, count, out):  # type: ignore[no-untyped-def]
     for i in range(count):
         start = _I64(load_u64(offsets, 8 * i))
-        out[i] = _hash_bytes(data, start, _I64(load_u64(offsets, 8 * i + 8)) - start)
+        store_u64(out, i, _hash_bytes(data, start, _I64(load_u64(offsets, 8 * i + 8)) - start))
 
 
-@_kernel
+@Kernel
 def _hash_views(views, buffers, count, out):  # type: ignore[no-untyped-def]
     # A view is 16 bytes: the size, then either up to 12 bytes of data or (prefix, buffer number, offset).
     for i in range(count):
         view = 16 * i
         size = _I64(load_u32(views, view))
         if size <= 12:
-            out[i] = _hash_bytes(views, view + 4, size)
+            store_u64(out, i, _hash_bytes(views, view + 4, size))
         else:
-            buffer = buffers[_I64(load_u32(views, view + 8))]
-            out[i] = _hash_bytes(buffer, _I64(load_u32(views, view + 12)), size)
+            buffer = _I64(load_u64(buffers, 8 * _I64(load_u32(views, view + 8))))
+            store_u64(out, i, _hash_bytes(buffer, _I64(load_u32(views, view + 12)), size))
 
 
 @_inline
@@ -173,33 +170,34 @@ def _block(h, num_blocks):  # type: ignore[no-untyped-def]
     return _I64(((h >> _U64(32)) * num_blocks) >> _U64(32))
 
 
-@_kernel
-def _insert(words, num_blocks, hashes):  # type: ignore[no-untyped-def]
+@Kernel
+def _insert(words, num_blocks, hashes, count):  # type: ignore[no-untyped-def]
     z = _U64(num_blocks)
-    batched = hashes.size - hashes.size % _BATCH
+    batched = count - count % _BATCH
     for start in range(0, batched, _BATCH):
-        batch = hashes[start : start + _BATCH]
         for i in range(_BATCH):
-            prefetch_block(words, _block(batch[i], z))
+            prefetch_block(words, _block(element_u64(hashes, start + i), z))
         for i in range(_BATCH):
-            insert_key(words, _block(batch[i], z), _U32(batch[i]))
-    for i in range(batched, hashes.size):
-        insert_key(words, _block(hashes[i], z), _U32(hashes[i]))
+            h = element_u64(hashes, start + i)
+            insert_key(words, _block(h, z), _U32(h))
+    for i in range(batched, count):
+        h = element_u64(hashes, i)
+        insert_key(words, _block(h, z), _U32(h))
 
 
-@_kernel
-def _check(words, num_blocks, hashes, out):  # type: ignore[no-untyped-def]
+@Kernel
+def _check(words, num_blocks, hashes, count, out):  # type: ignore[no-untyped-def]
     z = _U64(num_blocks)
-    batched = hashes.size - hashes.size % _BATCH
+    batched = count - count % _BATCH
     for start in range(0, batched, _BATCH):
-        batch = hashes[start : start + _BATCH]
-        answers = out[start : start + _BATCH]
         for i in range(_BATCH):
-            prefetch_block(words, _block(batch[i], z))
+            prefetch_block(words, _block(element_u64(hashes, start + i), z))
         for i in range(_BATCH):
-            answers[i] = contains_key(words, _block(batch[i], z), _U32(batch[i]))
-    for i in range(batched, hashes.size):
-        out[i] = contains_key(words, _block(hashes[i], z), _U32(hashes[i]))
+            h = element_u64(hashes, start + i)
+            store_u8(out, start + i, contains_key(words, _block(h, z), _U32(h)))
+    for i in range(batched, count):
+        h = element_u64(hashes, i)
+        store_u8(out, i, contains_key(words, _block(h, z), _U32(h)))
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:
@@ -211,36 +209,36 @@ def hash_fixed(values: ByteArray, out: HashArray) -> None:
     """Hash the rows of a [count, width] byte array."""
     count, width = values.shape
     if width == 8:
-        _hash_8(_address(values), count, out)
+        _hash_8(_address(values), count, _address(out))
     elif width == 4:
-        _hash_4(_address(values), count, out)
+        _hash_4(_address(values), count, _address(out))
     else:
-        _hash_width(_address(values), width, count, out)
+        _hash_width(_address(values), width, count, _address(out))
 
 
 def hash_floats(values: ByteArray, out: HashArray) -> None:
     """Hash IEEE numbers of 4 or 8 bytes, with one zero and one NaN."""
     count, width = values.shape
-    (_hash_double if width == 8 else _hash_float)(_address(values), count, out)
+    (_hash_double if width == 8 else _hash_float)(_address(values), count, _address(out))
 
 
 def hash_offsets(offsets: OffsetArray, data: ByteArray, out: HashArray) -> None:
     """Hash ``data[offsets[i]:offsets[i + 1]]`` for each i."""
     kernel = _hash_offsets_64 if offsets.itemsize == 8 else _hash_offsets_32
-    kernel(_address(offsets), _address(data), offsets.size - 1, out)
+    kernel(_address(offsets), _address(data), offsets.size - 1, _address(out))
 
 
 def hash_views(views: ByteArray, buffers: Sequence[ByteArray], out: HashArray) -> None:
     """Hash Arrow string views, rows of a [count, 16] byte array that point into ``buffers``."""
     addresses = np.array([_address(buffer) for buffer in buffers], dtype=np.int64)
-    _hash_views(_address(views), addresses, len(views), out)
+    _hash_views(_address(views), _address(addresses), len(views), _address(out))
 
 
 def insert(words: WordArray, hashes: HashArray) -> None:
     """Set the bits of each hash."""
-    _insert(_address(words), len(words), hashes)
+    _insert(_address(words), len(words), _address(hashes), len(hashes))
 
 
 def check(words: WordArray, hashes: HashArray, out: BoolArray) -> None:
     """Tell for each hash whether all its bits are set."""
-    _check(_address(words), len(words), hashes, out)
+    _check(_address(words), len(words), _address(hashes), len(hashes), _address(out))

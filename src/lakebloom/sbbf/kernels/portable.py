@@ -112,8 +112,9 @@ def _hash_slices(data: ByteArray, starts: OffsetArray, sizes: OffsetArray, out: 
         out[rows] = hashes
 
 
-def _blocks(words: WordArray, hashes: HashArray) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return (((hashes >> np.uint64(32)) * np.uint64(len(words))) >> np.uint64(32)).astype(np.int64)
+def block_numbers(hashes: HashArray, num_blocks: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the number of the block that each hash falls into."""
+    return (((hashes >> np.uint64(32)) * np.uint64(num_blocks)) >> np.uint64(32)).astype(np.int64)
 
 
 def masks(hashes: HashArray) -> WordArray:
@@ -124,10 +125,10 @@ def masks(hashes: HashArray) -> WordArray:
 
 def insert(words: WordArray, hashes: HashArray) -> None:
     """Set the bits of each hash."""
-    np.bitwise_or.at(words, _blocks(words, hashes), masks(hashes))
+    np.bitwise_or.at(words, block_numbers(hashes, len(words)), masks(hashes))
 
 
 def check(words: WordArray, hashes: HashArray, out: BoolArray) -> None:
     """Tell for each hash whether all its bits are set."""
     wanted = masks(hashes)
-    out[:] = ((words[_blocks(words, hashes)] & wanted) == wanted).all(axis=1)
+    out[:] = ((words[block_numbers(hashes, len(words))] & wanted) == wanted).all(axis=1)

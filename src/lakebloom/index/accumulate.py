@@ -1,0 +1,141 @@
+"""From hashes to the tiles of a segment.
+
+The hashes of a unit are kept until its end: only then is its number of distinct values known, and with it the exact
+size of its filter. When many have gathered, the units at hand become tiles and their hashes are let go, so memory
+stays bounded whatever the number of files. A single unit too large for that becomes a filter sized by its rows, which
+is folded when the unit ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakebloom.index import sizes
+from lakebloom.sbbf import sizing
+from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
+from lakebloom.sbbf.filter import Sbbf
+from lakebloom.sbbf.layers import mix
+
+if TYPE_CHECKING:
+    from lakebloom.sbbf.kernels import HashArray, WordArray
+    from lakebloom.store.segments import SegmentWriter
+
+_MAX_PENDING_HASHES = 8 << 20
+"""64 MiB of hashes, over all columns and units at hand."""
+_MAX_TILE_BYTES = 64 << 20
+"""A tile and its copies stay well below a task's memory."""
+
+
+@dataclass(slots=True)
+class _UnitHashes:
+    """The values of one column in one unit, as hashes or, beyond measure, as filters."""
+
+    unit: int
+    parts: list[HashArray] = field(default_factory=list)
+    filters: list[Sbbf] | None = None
+
+    @property
+    def pending(self) -> int:
+        return sum(map(len, self.parts))
+
+    def hashes(self) -> HashArray:
+        return np.concatenate([np.empty(0, dtype=np.uint64), *self.parts])
+
+
+class TileBuilder:
+    """Collects hashes by unit and column and writes tiles."""
+
+    def __init__(self, writer: SegmentWriter, num_columns: int, fpp: float, expected_items: int | None) -> None:
+        self._writer = writer
+        self._fpp = fpp
+        self._num_layers = len(sizing.layer_fpps(fpp))
+        self._fixed_blocks = 0 if expected_items is None else sizes.blocks_for(expected_items, fpp)
+        self._open: list[_UnitHashes | None] = [None] * num_columns
+        self._closed: list[list[_UnitHashes]] = [[] for _ in range(num_columns)]
+        self._pending = 0
+
+    def begin(self, unit: int, column: int) -> None:
+        """Start collecting a column of a unit. One that was begun and never ended is forgotten."""
+        unfinished = self._open[column]
+        if unfinished is not None:
+            self._pending -= unfinished.pending
+        self._open[column] = _UnitHashes(unit)
+
+    def add(self, column: int, hashes: HashArray, rows_in_unit: int) -> None:
+        """Add values to the unit that was begun; ``rows_in_unit`` bounds how many it will have."""
+        current = self._open[column]
+        assert current is not None
+        if current.filters is None and current.pending + len(hashes) > _MAX_PENDING_HASHES:
+            self._start_filters(current, rows_in_unit)
+        if current.filters is None:
+            current.parts.append(hashes)
+            self._pending += len(hashes)
+        else:
+            _insert(current.filters, hashes)
+
+    def _start_filters(self, current: _UnitHashes, rows_in_unit: int) -> None:
+        blocks = self._fixed_blocks or _foldable(sizes.blocks_for(rows_in_unit, self._fpp))
+        current.filters = [Sbbf(blocks) for _ in range(self._num_layers)]
+        for part in current.parts:
+            _insert(current.filters, part)
+            self._pending -= len(part)
+        current.parts = []
+
+    def end(self, column: int) -> None:
+        """Close the column's unit. Tiles are written when enough has gathered."""
+        current = self._open[column]
+        assert current is not None
+        self._closed[column].append(current)
+        self._open[column] = None
+        if self._pending > _MAX_PENDING_HASHES or current.filters is not None:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the tiles of all closed units."""
+        for column, units in enumerate(self._closed):
+            self._write(column, units)
+            self._pending -= sum(unit.pending for unit in units)
+            self._closed[column] = []
+
+    def _write(self, column: int, units: list[_UnitHashes]) -> None:
+        for unit in units:
+            if unit.filters is not None:
+                self._writer.add_tile(column, [unit.unit], [f.words[:, None] for f in self._folded(unit.filters)])
+        hashed = [(unit.unit, unit.hashes()) for unit in units if unit.filters is None]
+        needed = [self._fixed_blocks or sizes.blocks_for(sizes.distinct(hashes), self._fpp) for _, hashes in hashed]
+        for blocks, group in sizes.classes(needed):
+            step = max(1, _MAX_TILE_BYTES // (BYTES_PER_BLOCK * blocks))
+            for start in range(0, len(group), step):
+                chosen = [hashed[i] for i in group[start : start + step]]
+                layers = self._layers(blocks, [hashes for _, hashes in chosen])
+                self._writer.add_tile(column, [unit for unit, _ in chosen], layers)
+
+    def _folded(self, filters: list[Sbbf]) -> list[Sbbf]:
+        if self._fixed_blocks:
+            return filters
+        target = sizing.layer_fpps(self._fpp)[0]
+        blocks = max(f.fold_to(target).num_blocks for f in filters)
+        return [f.fold(blocks) for f in filters]
+
+    def _layers(self, blocks: int, contents: list[HashArray]) -> list[WordArray]:
+        layers = [np.zeros((blocks, len(contents), WORDS_PER_BLOCK), dtype=np.uint32) for _ in range(self._num_layers)]
+        for slot, hashes in enumerate(contents):
+            filters = [Sbbf(blocks) for _ in layers]
+            _insert(filters, hashes)
+            for layer, f in zip(layers, filters, strict=True):
+                layer[:, slot] = f.words
+        return layers
+
+
+def _insert(filters: list[Sbbf], hashes: HashArray) -> None:
+    for layer, f in enumerate(filters):
+        f.insert_hashes(hashes if layer == 0 else mix(hashes))
+
+
+def _foldable(blocks: int) -> int:
+    """Return a slightly larger number with many divisors, so that folding can stop close to any size."""
+    step = 2520 if blocks > 100_000 else 60
+    return -(-blocks // step) * step

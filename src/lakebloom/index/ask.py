@@ -1,0 +1,148 @@
+"""Asking an index: which units can match a predicate. Lists nothing, reads one row of each tile and value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lakebloom.errors import CorruptIndexError, InvalidArgumentError
+from lakebloom.index.snapshot import Snapshot
+from lakebloom.predicate.prune import Pruner
+from lakebloom.predicate.tree import Node
+from lakebloom.storage import to_local_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from lakebloom.index.catalog import Index
+    from lakebloom.predicate.prune import Pruned, Resolver
+    from lakebloom.predicate.tree import Predicate
+    from lakebloom.store.segments import Segment
+    from lakebloom.tables.columns import ColumnPath
+    from lakebloom.tables.files import TableFile
+
+    ResultT = TypeVar("ResultT")
+
+CANDIDATES_SCHEMA = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("row_start", pa.int64(), nullable=False),
+        pa.field("row_count", pa.int64(), nullable=False),
+        pa.field("row_groups", pa.list_(pa.int32()), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A unit that can match."""
+
+    file: TableFile
+    row_start: int
+    row_count: int
+    row_groups: range
+
+
+class Reader:
+    """An index open for questions. Keeps what it has read of a version and notices new ones."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._snapshot: Snapshot | None = None
+
+    def snapshot(self) -> Snapshot:
+        """Return the newest version."""
+        entry = self._index.active()
+        if self._snapshot is None or self._snapshot.entry.version != entry.version:
+            self._snapshot = Snapshot(self._index.storage, entry)
+        return self._snapshot
+
+    def with_newest(self, question: Callable[[Snapshot], ResultT]) -> ResultT:
+        """Ask the newest version; one that was vacuumed while it was asked is exchanged for its successor."""
+        snapshot = self.snapshot()
+        try:
+            return question(snapshot)
+        except CorruptIndexError:
+            self._snapshot = None
+            newest = self.snapshot()
+            if newest.entry.version == snapshot.entry.version:
+                raise
+            return question(newest)
+
+    def candidates(self, predicate: Predicate) -> list[Candidate]:
+        """Return the units that can match."""
+        require_predicate(predicate)
+        return self.with_newest(lambda snapshot: candidates_of(snapshot, predicate))
+
+
+def require_predicate(predicate: object) -> None:
+    """Raise InvalidArgumentError for anything but a predicate."""
+    if not isinstance(predicate, Node):
+        raise InvalidArgumentError(
+            "a predicate is made with col", found=predicate, hint='for example col("user_id") == 42'
+        )
+
+
+def resolver(snapshot: Snapshot) -> Resolver:
+    """Return how a predicate's names find the index's columns: exactly, or else without regard to case."""
+    columns = [column.path for column in snapshot.entry.config.columns]
+
+    def resolve(path: ColumnPath) -> ColumnPath | None:
+        if path in columns:
+            return path
+        folded = [column for column in columns if _folded(column) == _folded(path)]
+        return folded[0] if len(folded) == 1 else None
+
+    return resolve
+
+
+def _folded(path: ColumnPath) -> ColumnPath:
+    return tuple(part.lower() for part in path)
+
+
+def prune(snapshot: Snapshot, predicate: Predicate) -> list[Pruned]:
+    """Return for each segment which units can match and why."""
+    pruner = Pruner(predicate, resolve=resolver(snapshot))
+    return [pruner.can_match(segment) for segment in snapshot.segments]
+
+
+def candidates_of(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:
+    """Return the units of one version that can match, in the order of the segments."""
+    found: list[Candidate] = []
+    for number, (segment, pruned) in enumerate(zip(snapshot.segments, prune(snapshot, predicate), strict=True)):
+        if pruned.keep.any():
+            found.extend(_units(segment, np.flatnonzero(pruned.keep & snapshot.current[number])))
+    return found
+
+
+def _units(segment: Segment, numbers: np.ndarray[tuple[int], np.dtype[np.intp]]) -> list[Candidate]:
+    units = segment.units
+    row_start, row_count, first, count = (
+        units.whole(name) for name in ("row_start", "row_count", "row_group_start", "row_group_count")
+    )
+    return [
+        Candidate(units.files[i], int(row_start[i]), int(row_count[i]), range(int(first[i]), int(first[i] + count[i])))
+        for i in numbers.tolist()
+    ]
+
+
+def candidate_table(candidates: list[Candidate]) -> pa.Table:
+    """Return candidates as an Arrow table: path, row_start, row_count, row_groups. Local paths are plain paths."""
+    columns = [
+        [_shown_path(candidate.file.uri) for candidate in candidates],
+        [candidate.row_start for candidate in candidates],
+        [candidate.row_count for candidate in candidates],
+        [list(candidate.row_groups) for candidate in candidates],
+    ]
+    return pa.table(
+        [pa.array(values, field.type) for field, values in zip(CANDIDATES_SCHEMA, columns, strict=True)],
+        schema=CANDIDATES_SCHEMA,
+    )
+
+
+def _shown_path(uri: str) -> str:
+    return to_local_path(uri) if uri.startswith("file:") else uri

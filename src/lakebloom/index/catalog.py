@@ -1,0 +1,75 @@
+"""Where indexes are: one directory a name below a location, each with a log of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakebloom.errors import IndexStateError
+from lakebloom.index.config import require_name
+from lakebloom.storage import normalise, open_storage
+from lakebloom.store.log import Log
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping
+
+    from lakebloom.storage import Storage
+    from lakebloom.store.records import Entry
+
+
+class Index:
+    """One index: its files and its log."""
+
+    def __init__(self, name: str, storage: Storage) -> None:
+        self.name = name
+        self.storage = storage
+        self.log = Log(storage, name)
+
+    def active(self) -> Entry:
+        """Return the newest state. Raises IndexNotFoundError, or IndexStateError for a deleted index."""
+        return require_active(self.log.newest())
+
+
+def require_active(entry: Entry) -> Entry:
+    """Return the entry of an index that is not deleted."""
+    if entry.state == "active":
+        return entry
+    raise IndexStateError(
+        f"index {entry.config.name!r} is deleted",
+        found=f"deleted in version {entry.version}",
+        hint=f"lake.restore_index({entry.config.name!r}) brings it back",
+    )
+
+
+class Catalog:
+    """The indexes below one location."""
+
+    def __init__(
+        self,
+        location: str | os.PathLike[str],
+        options: Mapping[str, str] | None = None,
+        spark: Any = None,
+        wrap: Callable[[Storage], Storage] = lambda storage: storage,
+    ) -> None:
+        self.location = normalise(location)
+        self.options = dict(options or {})
+        self._spark = spark
+        self._wrap = wrap
+        self._open: dict[str, Index] = {}
+
+    def storage_uri(self, name: str) -> str:
+        """Return the location of an index's own files."""
+        return f"{self.location.rstrip('/')}/{require_name(name)}"
+
+    def index(self, name: str) -> Index:
+        """Return the index of this name, whether it exists or not; its log is read when it is asked."""
+        if name not in self._open:
+            storage = open_storage(self.storage_uri(name), self.options, self._spark)
+            self._open[name] = Index(name, self._wrap(storage))
+        return self._open[name]
+
+    def names(self) -> list[str]:
+        """Return the names of all indexes, deleted ones included. This lists the location."""
+        storage = open_storage(self.location, self.options, self._spark)
+        paths = (file.path.split("/") for file in storage.list(""))
+        return sorted({path[0] for path in paths if len(path) == 3 and path[1] == "log"})

@@ -1,0 +1,79 @@
+"""What a user asks for: the configuration of an index, checked when it is made."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from lakebloom.errors import InvalidArgumentError
+from lakebloom.sbbf.sizing import rate_argument, whole
+from lakebloom.tables.columns import ColumnPath, parse_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakebloom.store.records import Granularity
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+
+
+@dataclass(frozen=True, slots=True)
+class BloomIndexConfig:
+    """The configuration of a Bloom index.
+
+    ``columns`` are names in Spark's convention (``a.b`` is a struct's leaf); each gets filters of its own. ``fpp`` is
+    the false-positive rate of one filter; "auto" lets it follow the number of units, so that a lookup opens a quarter
+    of a unit in vain. ``expected_items`` fixes the size of every filter instead of taking it from the data.
+    ``granularity`` is what one filter covers: a "file", a "row_group", or a number of rows. ``global_filter`` also
+    keeps one filter over each whole column, for joins.
+
+    >>> BloomIndexConfig("by_user", ["user_id"]).granularity
+    'file'
+    """
+
+    name: str
+    columns: Sequence[str]
+    fpp: float | Literal["auto"] = "auto"
+    expected_items: int | None = None
+    granularity: Granularity = "file"
+    global_filter: bool = False
+
+    def __post_init__(self) -> None:
+        require_name(self.name)
+        columns = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
+        object.__setattr__(self, "columns", columns)
+        if not columns:
+            raise InvalidArgumentError("an index needs at least one column", found="none", hint='columns=["user_id"]')
+        paths = self.paths
+        repeated = sorted({name for name, path in zip(columns, paths, strict=True) if paths.count(path) > 1})
+        if repeated:
+            raise InvalidArgumentError("a column is indexed once", found=f"{', '.join(repeated)} more than once")
+        if self.fpp != "auto":
+            rate_argument(self.fpp)
+        if self.expected_items is not None:
+            whole("expected_items", self.expected_items, least=1)
+        if self.granularity not in ("file", "row_group"):
+            if isinstance(self.granularity, (bool, str)):
+                raise InvalidArgumentError(
+                    'granularity must be "file", "row_group" or a number of rows', found=self.granularity
+                )
+            whole("granularity", self.granularity, least=1)
+        if not isinstance(self.global_filter, bool):
+            raise InvalidArgumentError("global_filter must be True or False", found=self.global_filter)
+
+    @property
+    def paths(self) -> list[ColumnPath]:
+        """The columns as tuples of parts."""
+        return [parse_name(column) for column in self.columns]
+
+
+def require_name(name: str) -> str:
+    """Return a legal name of an index. It is one segment of a path and never a path itself."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidArgumentError(
+            "an index name has letters, digits, '_', '-' and '.', does not start with '.' or '-', at most 128 of them",
+            found=name,
+            hint="choose a name such as events_by_user",
+        )
+    return name

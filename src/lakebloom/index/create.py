@@ -1,0 +1,182 @@
+"""Creating an index: everything is checked before the first byte is written, and one commit makes it visible."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from lakebloom import __version__
+from lakebloom.errors import (
+    AlreadyExistsError,
+    ColumnNotFoundError,
+    DataFileError,
+    IndexExistsError,
+    IndexNotFoundError,
+    InvalidArgumentError,
+    NoFilesError,
+)
+from lakebloom.index import estimate
+from lakebloom.index.building import PARQUET, Phases, discard, plan_build, resized_globals, run_build
+from lakebloom.index.reports import BuildReport
+from lakebloom.store.global_filters import write_global
+from lakebloom.store.log import now_ms
+from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, GlobalRecord
+from lakebloom.tables.columns import arrow_type, format_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakebloom.index.building import Workshop
+    from lakebloom.index.catalog import Index
+    from lakebloom.index.config import BloomIndexConfig
+    from lakebloom.index.plan import BuildResult
+    from lakebloom.store.records import SourceRecord
+    from lakebloom.tables.columns import ColumnPath
+
+WRITER = f"lakebloom {__version__}"
+
+
+def create_index(
+    workshop: Workshop, source: SourceRecord, schema: Sequence[ColumnRecord], config: BloomIndexConfig
+) -> BuildReport:
+    """Build an index over a table whose leaf columns are ``schema`` and commit its first version."""
+    phases = Phases()
+    index = workshop.catalog.index(config.name)
+    with phases.timed("check"):
+        _require_new(index)
+        record = _resolved(config, source, schema, case_sensitive=workshop.case_sensitive)
+    with phases.timed("list"):
+        files = workshop.builder.list_files(source)
+        if not files:
+            raise NoFilesError(
+                "there is nothing to index", found=f"no files in {', '.join(source.locations)}", hint="check the path"
+            )
+        source_bytes = sum(file.size_bytes for file in files)
+        plan = plan_build(workshop, record, source, files, files)
+    with phases.timed("build"):
+        result = resized_globals(run_build(workshop, index, plan, source, files), record)
+    try:
+        with phases.timed("commit"):
+            _require_something(result, len(files))
+            estimate.require_size(_index_bytes(result), source_bytes, workshop.settings)
+            entry = index.log.create(
+                Entry(
+                    version=1,
+                    timestamp_ms=now_ms(),
+                    operation="create",
+                    state="active",
+                    writer=WRITER,
+                    config=record,
+                    source=source,
+                    segments=result.segments,
+                    global_filters=store_globals(index, record, result),
+                    summary=summary_of(result),
+                )
+            )
+    except AlreadyExistsError as error:
+        discard(index, plan)
+        raise _exists(config.name, "created by another writer meanwhile") from error
+    except Exception:
+        discard(index, plan)
+        raise
+    return BuildReport.of(entry, result, phases.seconds)
+
+
+def store_globals(index: Index, config: ConfigRecord, result: BuildResult) -> tuple[GlobalRecord, ...]:
+    """Write the global filters of a build and return their records."""
+    segments = [segment.id for segment in result.segments]
+    return tuple(
+        write_global(index.storage, number, f"{number}", f, segments) for number, f in enumerate(result.global_filters)
+    )
+
+
+def summary_of(result: BuildResult) -> dict[str, int | float]:
+    """Return what a build did, for the log."""
+    return {
+        "files_added": sum(segment.num_files for segment in result.segments),
+        "units_added": sum(segment.num_units for segment in result.segments),
+        "rows_added": sum(segment.num_rows for segment in result.segments),
+        "files_skipped": len(result.skipped),
+        "bytes_read": sum(group.bytes_read for group in result.groups),
+    }
+
+
+def _index_bytes(result: BuildResult) -> int:
+    return sum(tile.num_blocks * tile.num_units * 32 for segment in result.segments for tile in segment.tiles)
+
+
+def _require_new(index: Index) -> None:
+    try:
+        entry = index.log.newest()
+    except IndexNotFoundError:
+        return
+    raise _exists(index.name, f"one that is {entry.state}, at version {entry.version}")
+
+
+def _exists(name: str, found: str) -> IndexExistsError:
+    return IndexExistsError(
+        f"cannot create index {name!r}",
+        found=found,
+        hint=f"refresh_index({name!r}) brings it up to date; delete_index and vacuum_index free the name",
+    )
+
+
+def _require_something(result: BuildResult, num_files: int) -> None:
+    if result.segments:
+        return
+    first = result.skipped[0]
+    raise DataFileError(
+        f"none of {num_files} files could be indexed", found=f"{first.uri}: {first.reason}", hint="check the files"
+    )
+
+
+def _resolved(
+    config: BloomIndexConfig, source: SourceRecord, schema: Sequence[ColumnRecord], *, case_sensitive: bool
+) -> ConfigRecord:
+    if config.granularity != "file" and source.format != PARQUET:
+        raise InvalidArgumentError(
+            f"{source.format} files have no row positions", found=f"granularity {config.granularity!r}",
+            hint='use granularity="file"',
+        )  # fmt: skip
+    columns = [_find(path, source, schema, case_sensitive=case_sensitive) for path in config.paths]
+    for column in columns:
+        arrow_type(column.type)
+    return ConfigRecord(
+        name=config.name,
+        columns=tuple(columns),
+        fpp=None if config.fpp == "auto" else float(config.fpp),
+        expected_items=config.expected_items,
+        granularity=config.granularity,
+        global_filter=config.global_filter,
+    )
+
+
+def _find(
+    path: ColumnPath, source: SourceRecord, schema: Sequence[ColumnRecord], *, case_sensitive: bool
+) -> ColumnRecord:
+    def folded(name: ColumnPath) -> ColumnPath:
+        return name if case_sensitive else tuple(part.lower() for part in name)
+
+    partitions = {folded((name,)) for name in source.partition_columns}
+    if folded(path) in partitions:
+        raise InvalidArgumentError(
+            f"{format_name(path)} is a partition column",
+            found="one value for each directory",
+            hint="queries on it skip directories already; index another column",
+        )
+    found = [column for column in schema if folded(column.path) == folded(path)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ColumnNotFoundError(
+            f"the name {format_name(path)} fits several columns",
+            found=", ".join(format_name(column.path) for column in found),
+            hint="set spark.sql.caseSensitive=true and give the exact name",
+        )
+    names = [format_name(column.path) for column in schema]
+    close = difflib.get_close_matches(format_name(path), names, n=1, cutoff=0.5)
+    raise ColumnNotFoundError(
+        f"the table has no column {format_name(path)}",
+        found=f"columns {', '.join(names[:20])}{', …' if len(names) > 20 else ''}",
+        hint=f"did you mean {close[0]}?" if close else "name one of these",
+    )

@@ -1,0 +1,75 @@
+"""What an index will be before it is built: its units, its rate, its size. From a few footers, not from data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import IndexTooLargeError
+from lakebloom.index import sizes
+from lakebloom.index.build_segment import spans_of
+from lakebloom.sbbf import sizing
+from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
+from lakebloom.tables.parquet_columns import ParquetColumns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lakebloom.index.settings import Settings
+    from lakebloom.store.records import Granularity
+    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.parquet_columns import ColumnSpec
+
+_SAMPLED_FILES = 16
+_ALWAYS_ALLOWED_BYTES = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many units and rows a table has, about."""
+
+    units: float
+    rows: float
+
+
+def sample_shape(
+    files: Sequence[TableFile],
+    columns: Sequence[ColumnSpec],
+    granularity: Granularity,
+    options: Mapping[str, str],
+) -> Shape:
+    """Return the shape of a Parquet table from the footers of a few files, spread over all of them.
+
+    Raises AccessDeniedError, DataFileError or UnsupportedTypeError where even these cannot be read.
+    """
+    step = max(1, len(files) // _SAMPLED_FILES)
+    sampled = files[::step]
+    rows = units = 0
+    for file in sampled:
+        with ParquetColumns(file.uri, columns, options) as reader:
+            rows += sum(group.row_count for group in reader.row_groups)
+            units += len(spans_of(reader.row_groups, granularity))
+    share = sum(file.size_bytes for file in sampled) / max(1, sum(file.size_bytes for file in files))
+    return Shape(units=max(len(files), units / len(sampled) * len(files)), rows=rows / share if share else 0)
+
+
+def filter_bytes(shape: Shape, num_columns: int, fpp: float, expected_items: int | None) -> int:
+    """Return about how large all filters will be."""
+    if shape.units == 0:
+        return 0
+    items = round(shape.rows / shape.units) if expected_items is None else expected_items
+    layers = len(sizing.layer_fpps(fpp))
+    return round(sizes.blocks_for(items, fpp) * BYTES_PER_BLOCK * layers * num_columns * shape.units)
+
+
+def require_size(index_bytes: int, source_bytes: int, settings: Settings) -> None:
+    """Raise IndexTooLargeError for an index that is larger than allowed."""
+    allowed = settings.max_index_bytes
+    if allowed is None:
+        allowed = max(source_bytes // 4, _ALWAYS_ALLOWED_BYTES)
+    if index_bytes > allowed:
+        raise IndexTooLargeError(
+            f"the index would be larger than the {allowed:,} bytes allowed",
+            found=f"about {index_bytes:,} bytes for a source of {source_bytes:,} bytes",
+            hint="use a higher fpp, a coarser granularity or fewer columns, or raise spark.lakebloom.maxIndexBytes",
+        )

@@ -1,0 +1,111 @@
+"""Looking rows up: candidates from the index, rows from the files, checked against the predicate.
+
+The answer is that of a full scan. Files are listed; one that the index does not know as it is now is read in full, and
+a candidate counts only for the file it was built from.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+import pyarrow as pa
+
+from lakebloom.errors import IndexStateError, InvalidArgumentError, UnsupportedSourceError
+from lakebloom.index.ask import candidates_of, require_predicate
+from lakebloom.predicate.rows import row_mask
+from lakebloom.predicate.tree import columns as columns_of
+from lakebloom.tables.columns import format_name, parse_name
+from lakebloom.tables.rows import TableRows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lakebloom.index.ask import Reader
+    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.predicate.tree import Predicate
+    from lakebloom.tables.files import TableFile
+
+Unindexed: TypeAlias = Literal["scan", "skip", "error"]
+
+
+def lookup(
+    reader: Reader,
+    predicate: Predicate,
+    columns: Sequence[str] | None,
+    limit: int | None,
+    unindexed: Unindexed,
+    options: Mapping[str, str],
+) -> pa.Table:
+    """Return the rows for which the predicate is TRUE."""
+    require_predicate(predicate)
+    if unindexed not in get_args(Unindexed):
+        raise InvalidArgumentError('unindexed must be "scan", "skip" or "error"', found=unindexed)
+    if limit is not None and limit < 0:
+        raise InvalidArgumentError("limit must not be negative", found=limit)
+    return reader.with_newest(lambda snapshot: _lookup(snapshot, predicate, columns, limit, unindexed, options))
+
+
+def _lookup(
+    snapshot: Snapshot,
+    predicate: Predicate,
+    columns: Sequence[str] | None,
+    limit: int | None,
+    unindexed: Unindexed,
+    options: Mapping[str, str],
+) -> pa.Table:
+    source = snapshot.entry.source
+    if source.format != "parquet":
+        raise UnsupportedSourceError(
+            "lookup reads Parquet files only",
+            found=f"a {source.format} table",
+            hint="query the table with Spark; lake.candidates() names the files that can match",
+        )
+    rows = TableRows(source.locations, source.schema_json or "", source.partition_columns, options)
+    wanted = rows.top_level_names if columns is None else [_top_level(name) for name in columns]
+    output = rows.schema_of(wanted)
+    read = rows.schema_of(dict.fromkeys([*wanted, *(path[0] for path in columns_of(predicate))]))
+    parts: list[pa.Table] = []
+    found = 0
+    for file, row_groups in _reads(snapshot, predicate, rows, unindexed):
+        if limit is not None and found >= limit:
+            break
+        table = rows.read(file, row_groups, read)
+        matching = table.filter(row_mask(predicate, table, rows.types)).select(output.names)
+        found += matching.num_rows
+        parts.append(matching)
+    whole = pa.concat_tables([output.empty_table(), *parts])
+    return whole if limit is None else whole.slice(0, limit)
+
+
+def _top_level(name: str) -> str:
+    path = parse_name(name)
+    if len(path) > 1:
+        raise InvalidArgumentError(
+            "lookup returns whole columns", found=format_name(path), hint=f"ask for {format_name(path[:1])}"
+        )
+    return path[0]
+
+
+def _reads(
+    snapshot: Snapshot, predicate: Predicate, rows: TableRows, unindexed: Unindexed
+) -> list[tuple[TableFile, list[int] | None]]:
+    """Return what to read: each file with its row groups, None for all of them."""
+    listed = rows.files()
+    known = snapshot.files
+    candidates: dict[TableFile, set[int]] = {}
+    for candidate in candidates_of(snapshot, predicate):
+        candidates.setdefault(candidate.file, set()).update(candidate.row_groups)
+    reads: list[tuple[TableFile, list[int] | None]] = []
+    unknown = [file for file in listed if known.get(file.uri) != file]
+    if unknown and unindexed == "error":
+        raise IndexStateError(
+            f"{len(unknown)} files of the table are not in the index as they are now",
+            found=unknown[0].uri,
+            hint='refresh the index, or pass unindexed="scan" to read them in full',
+        )
+    for file in listed:
+        if file in candidates:
+            reads.append((file, sorted(candidates[file])))
+        elif known.get(file.uri) != file and unindexed == "scan":
+            reads.append((file, None))
+    return reads

@@ -1,0 +1,155 @@
+"""What a build needs, as data that travels to the tasks and back.
+
+The driver makes a ``BuildPlan`` and groups of files; whoever implements ``Builder`` runs ``build_segment`` once for
+each group, anywhere, and brings the results back. Nothing here knows Spark.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from lakebloom.store.records import Granularity, SegmentRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from lakebloom.sbbf.filter import Sbbf
+    from lakebloom.store.records import SourceRecord
+    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.parquet_columns import ColumnSpec
+
+GLOBAL_BLOCK_STEP = 5040
+"""Global filters have a multiple of this many blocks: it has many divisors, so folding can stop close to any size."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildPlan:
+    """Everything that the tasks of one build share."""
+
+    index_uri: str
+    columns: tuple[ColumnSpec, ...]
+    granularity: Granularity
+    fpp: float
+    expected_items: int | None = None
+    storage_options: Mapping[str, str] = field(default_factory=dict)
+    case_sensitive: bool = False
+    global_blocks: int | None = None
+    """The size of the partial global filters, None where none are wanted."""
+    build_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+
+    def segment_id(self, group: int) -> str:
+        """Return a name that no other attempt at this group, or at anything, will use."""
+        return f"{self.build_id}-{group:05d}-{uuid.uuid4().hex[:8]}"
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroup:
+    """The files of one segment, which one task reads."""
+
+    number: int
+    files: tuple[TableFile, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all files."""
+        return sum(file.size_bytes for file in self.files)
+
+
+class SkippedFile(msgspec.Struct, frozen=True):
+    """A file that has no units, because it could not be read as it was listed."""
+
+    uri: str
+    code: str
+    reason: str
+
+
+class GroupResult(msgspec.Struct, frozen=True):
+    """What one task did."""
+
+    group: int
+    segment: SegmentRecord | None
+    skipped: tuple[SkippedFile, ...]
+    bytes_read: int
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a build is."""
+
+    files_done: int
+    files: int
+    bytes_done: int
+    bytes: int
+    rows_done: int
+
+
+@dataclass(frozen=True, slots=True)
+class BuildResult:
+    """What all tasks did."""
+
+    groups: Sequence[GroupResult]
+    global_filters: Sequence[Sbbf] = ()
+    """One for each column, where the plan asked for them."""
+
+    @property
+    def segments(self) -> tuple[SegmentRecord, ...]:
+        """The segments that were written."""
+        return tuple(result.segment for result in self.groups if result.segment is not None)
+
+    @property
+    def skipped(self) -> tuple[SkippedFile, ...]:
+        """The files that could not be indexed."""
+        return tuple(skipped for result in self.groups for skipped in result.skipped)
+
+
+class Builder(Protocol):
+    """Whoever can list a table and run tasks over its files."""
+
+    def list_files(self, source: SourceRecord) -> list[TableFile]:
+        """Return the table's files as they are now."""
+
+    def parallelism(self) -> int:
+        """Return how many tasks run at once."""
+
+    def build(
+        self,
+        plan: BuildPlan,
+        source: SourceRecord,
+        groups: Sequence[FileGroup],
+        progress: Callable[[Progress], None] | None,
+    ) -> BuildResult:
+        """Write one segment for each group of files."""
+
+
+_TASKS_PER_CORE = 2
+_MAX_GROUP_BYTES = 8 << 30
+_MAX_GROUP_FILES = 5000
+
+
+def group_files(files: Sequence[TableFile], parallelism: int) -> list[FileGroup]:
+    """Divide files into segments: few, because each costs a lookup a read; even, because tasks should end together."""
+    if not files:
+        return []
+    total = sum(file.size_bytes for file in files)
+    wanted = max(
+        1,
+        min(len(files), _TASKS_PER_CORE * parallelism),
+        -(-total // _MAX_GROUP_BYTES),
+        -(-len(files) // _MAX_GROUP_FILES),
+    )
+    # A file weighs at least the cost of opening it.
+    weights = [file.size_bytes + (1 << 16) for file in files]
+    target = sum(weights) / wanted
+    groups: list[list[TableFile]] = [[]]
+    filled = 0.0
+    for file, weight in zip(files, weights, strict=True):
+        if groups[-1] and filled + weight / 2 > target * len(groups):
+            groups.append([])
+        groups[-1].append(file)
+        filled += weight
+    return [FileGroup(number, tuple(group)) for number, group in enumerate(groups)]

@@ -1,0 +1,69 @@
+"""The keys under ``spark.lakebloom.``: names, meanings, defaults. An unknown key is an error."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PREFIX = "spark.lakebloom."
+_DAY_MS = 24 * 60 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What can be set, with its defaults."""
+
+    location: str | None = None
+    """Where indexes are kept."""
+    max_index_bytes: int | None = None
+    """The largest index that create and refresh build; a quarter of the source (at least 16 MiB) where not set."""
+    global_max_bytes: int = 32 << 20
+    """The largest global filter of a column."""
+    vacuum_retention_ms: int = 7 * _DAY_MS
+    """How long versions that were replaced stay readable."""
+    vacuum_grace_ms: int = _DAY_MS
+    """How old a file that no version names must be before it counts as left over: longer than any build takes."""
+
+    @classmethod
+    def parse(cls, values: Mapping[str, str]) -> Settings:
+        """Return the settings of keys that start with ``spark.lakebloom.``; other keys are not looked at.
+
+        >>> Settings.parse({"spark.lakebloom.global.maxBytes": "1048576"}).global_max_bytes
+        1048576
+        """
+        chosen: dict[str, str | int] = {}
+        for key, value in values.items():
+            if not key.startswith(PREFIX):
+                continue
+            if key not in KEYS:
+                close = difflib.get_close_matches(key, KEYS, n=1, cutoff=0.5)
+                hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(KEYS)}"
+                raise InvalidArgumentError("unknown configuration key", found=key, hint=hint)
+            chosen[KEYS[key]] = value if KEYS[key] == "location" else _count(key, value)
+        return cls(**chosen)  # type: ignore[arg-type]
+
+
+KEYS = {
+    f"{PREFIX}location": "location",
+    f"{PREFIX}maxIndexBytes": "max_index_bytes",
+    f"{PREFIX}global.maxBytes": "global_max_bytes",
+    f"{PREFIX}vacuum.retentionMs": "vacuum_retention_ms",
+    f"{PREFIX}vacuum.graceMs": "vacuum_grace_ms",
+}
+assert set(KEYS.values()) == {field.name for field in fields(Settings)}
+
+
+def _count(key: str, value: str) -> int:
+    try:
+        number = int(value)
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise InvalidArgumentError(f"{key} must be a number, zero or more", found=value)
+    return number

@@ -1,0 +1,205 @@
+"""``Lakebloom``, the facade: hands work to Spark, or does without it.
+
+With a Spark session it creates and maintains indexes. With only a location it reads them: candidates and lookups need
+no Spark, no JVM and no pyspark.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any
+
+from lakebloom.errors import InvalidArgumentError, UnsupportedSourceError
+from lakebloom.index import compact, lifecycle, vacuum
+from lakebloom.index.ask import Reader, candidate_table
+from lakebloom.index.building import Workshop
+from lakebloom.index.catalog import Catalog
+from lakebloom.index.create import create_index
+from lakebloom.index.lookup import Unindexed, lookup
+from lakebloom.index.refresh import RefreshMode, refresh_index
+from lakebloom.index.reports import IndexRecord, RecordTable, VersionRecord
+from lakebloom.index.settings import PREFIX, Settings
+from lakebloom.index.verify import verify_index
+from lakebloom.store.records import ColumnRecord
+from lakebloom.tables.spark_schema import leaf_types
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from lakebloom.index.config import BloomIndexConfig
+    from lakebloom.index.plan import Progress
+    from lakebloom.index.reports import BuildReport, OperationReport, VacuumReport, VerifyReport
+    from lakebloom.predicate.tree import Predicate
+
+__all__ = ["Lakebloom"]
+
+
+class Lakebloom:
+    """Bloom-filter indexes below one location.
+
+    ``location`` is a directory or an object-store URI; with a session it may be left out, and is then
+    ``spark.lakebloom.location``, or the folder ``lakebloom`` in Spark's warehouse. ``options`` configure an object
+    store, such as ``{"region": "eu-west-1"}``.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession | None = None,
+        location: str | os.PathLike[str] | None = None,
+        *,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        self._spark = spark
+        chosen = location or (None if spark is None else self._settings().location or _warehouse(spark))
+        if chosen is None:
+            raise InvalidArgumentError(
+                "without a Spark session the location of the indexes must be given",
+                found="neither",
+                hint='Lakebloom(location="/path/to/indexes")',
+            )
+        classic = spark if spark is not None and hasattr(spark, "_jsparkSession") else None
+        self._catalog = Catalog(chosen, options, classic)
+        self._readers: dict[str, Reader] = {}
+
+    @property
+    def location(self) -> str:
+        """Where the indexes are, as a URI."""
+        return self._catalog.location
+
+    def _settings(self) -> Settings:
+        if self._spark is None:
+            return Settings()
+        return Settings.parse(_lakebloom_keys(self._spark))
+
+    def _workshop(self, progress: Callable[[Progress], None] | None) -> tuple[SparkSession, Workshop]:
+        if self._spark is None:
+            raise UnsupportedSourceError(
+                "building an index needs Spark",
+                found="a Lakebloom without a session",
+                hint="use Lakebloom(spark, location=...) to create and refresh; this one can read and look up",
+            )
+        from lakebloom.spark.build import SparkBuilder
+
+        builder = SparkBuilder(self._spark, self._catalog)
+        case_sensitive = self._spark.conf.get("spark.sql.caseSensitive", "false") == "true"
+        return self._spark, Workshop(self._catalog, builder, self._settings(), progress, case_sensitive)
+
+    # Building
+
+    def create_index(
+        self, source: Any, config: BloomIndexConfig, *, progress: Callable[[Progress], None] | None = None
+    ) -> BuildReport:
+        """Build an index over a DataFrame that reads files, a path, or a table's name.
+
+        ``progress`` is called with how many files, bytes and rows are done. Returns what was built and how long each
+        phase took. Everything is checked before anything is written; nothing is left behind by a failure.
+        """
+        from lakebloom.spark.sources import resolve
+
+        spark, workshop = self._workshop(progress)
+        record = resolve(spark, source)
+        schema = [ColumnRecord(path, kind) for path, kind in leaf_types(record.schema_json or "")]
+        return create_index(workshop, record, schema, config)
+
+    def refresh_index(
+        self, name: str, mode: RefreshMode = "quick", *, progress: Callable[[Progress], None] | None = None
+    ) -> BuildReport:
+        """Index what is new: "quick" adds new and changed files, "full" also drops what is gone and compacts."""
+        _, workshop = self._workshop(progress)
+        return refresh_index(workshop, name, mode)
+
+    # Life
+
+    def optimize_index(self, name: str) -> OperationReport:
+        """Merge small segments; no data file is read."""
+        return compact.optimize_index(self._catalog, name)
+
+    def delete_index(self, name: str) -> OperationReport:
+        """Stop using an index; ``restore_index`` brings it back until it is vacuumed."""
+        return lifecycle.delete_index(self._catalog, name)
+
+    def restore_index(self, name: str) -> OperationReport:
+        """Bring a deleted index back."""
+        return lifecycle.restore_index(self._catalog, name)
+
+    def vacuum_index(self, name: str, retention: datetime.timedelta | None = None) -> VacuumReport:
+        """Remove old versions and left-over files; a deleted index is removed altogether.
+
+        ``retention`` is how long replaced versions stay readable (``spark.lakebloom.vacuum.retentionMs`` otherwise).
+        Files that may belong to a build that is still running are left alone.
+        """
+        settings = self._settings()
+        retention_ms = settings.vacuum_retention_ms
+        if retention is not None:
+            retention_ms = round(retention.total_seconds() * 1000)
+            if retention_ms < 0:
+                raise InvalidArgumentError("retention must not be negative", found=retention)
+        return vacuum.vacuum_index(self._catalog, name, retention_ms, settings.vacuum_grace_ms)
+
+    def verify_index(self, name: str, sample: float | None = None) -> VerifyReport:
+        """Check every checksum, and hash the data again to prove that no value is missing from its filter.
+
+        ``sample`` is the share of files to read, all of them if None.
+        """
+        return verify_index(self._catalog.index(name), sample, self._data_options())
+
+    # Asking
+
+    def indexes(self) -> RecordTable[IndexRecord]:
+        """Return all indexes, deleted ones included."""
+        return RecordTable([self.index(name) for name in self._catalog.names()])
+
+    def index(self, name: str) -> IndexRecord:
+        """Return one index as it is now."""
+        return IndexRecord.of(self._catalog.index(name).log.newest())
+
+    def history(self, name: str) -> RecordTable[VersionRecord]:
+        """Return the versions of an index, the newest first."""
+        log = self._catalog.index(name).log
+        log.newest()
+        return RecordTable([VersionRecord.of(log.read(version)) for version in reversed(log.versions())])
+
+    def candidates(self, name: str, predicate: Predicate) -> pa.Table:
+        """Return the units that can match: path, row_start, row_count, row_groups. Reads only the index.
+
+        The answer is about the files as they were indexed. One that is new or changed since is not in it.
+        """
+        return candidate_table(self._reader(name).candidates(predicate))
+
+    def lookup(
+        self,
+        name: str,
+        predicate: Predicate,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        *,
+        unindexed: Unindexed = "scan",
+    ) -> pa.Table:
+        """Return the rows for which the predicate is TRUE, as a full scan would.
+
+        Files that the index does not know as they are now are read in full ("scan"), left out ("skip"), or an error.
+        """
+        return lookup(self._reader(name), predicate, columns, limit, unindexed, self._data_options())
+
+    def _reader(self, name: str) -> Reader:
+        if name not in self._readers:
+            self._readers[name] = Reader(self._catalog.index(name))
+        return self._readers[name]
+
+    def _data_options(self) -> Mapping[str, str]:
+        return self._catalog.options
+
+
+def _lakebloom_keys(spark: SparkSession) -> dict[str, str]:
+    everything = spark.conf.getAll
+    return {key: str(value) for key, value in everything.items() if key.startswith(PREFIX)}
+
+
+def _warehouse(spark: SparkSession) -> str:
+    warehouse = spark.conf.get("spark.sql.warehouse.dir")
+    assert warehouse is not None
+    return f"{warehouse.rstrip('/')}/lakebloom"

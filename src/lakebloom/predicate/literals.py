@@ -1,0 +1,117 @@
+"""Whether a literal can be asked of a column's filter, and by which hash.
+
+A filter knows hashes of the column's own type. A literal of another type can be asked only if it converts to that type
+without loss, and if the converted comparison says what Spark's would:
+
+    column                          literal
+    smallint, int, bigint           any integer or decimal that the column can hold
+    decimal(p,s)                    any integer or decimal that the column can hold
+    float, double                   any float, double or integer that the column can hold exactly
+    string, binary, date,
+    timestamp, timestamp_ntz        of the same type only
+
+Everything else is kept, a double against an integer or decimal column among them: Spark then compares as doubles, where
+2^53 equals 2^53 + 1. A number beyond the column's range is kept too, although it matches nothing in an honest column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from lakebloom.errors import UnsupportedTypeError
+from lakebloom.predicate.decimals import decimal_array, rescaled
+from lakebloom.predicate.reasons import Reason
+from lakebloom.predicate.spark_types import Kind, SparkType, fits, spark_type
+from lakebloom.predicate.tree import Literal
+from lakebloom.sbbf.hashing import hash_array
+from lakebloom.tables.columns import arrow_type
+
+if TYPE_CHECKING:
+    from lakebloom.sbbf.kernels import HashArray
+
+__all__ = ["to_hash", "to_hashes", "why_kept"]
+
+_EXACT = frozenset({Kind.INTEGER, Kind.DECIMAL})
+_OWN_TYPE_ONLY = frozenset({Kind.STRING, Kind.BINARY, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ})
+
+
+def to_hash(literal: Literal, column_type: str) -> int | None:
+    """Return the hash to ask of a column of this Spark type; None: it cannot be asked, so keep.
+
+    >>> to_hash(Literal("bigint", 5), "int") == to_hash(Literal("decimal(3,2)", "500"), "int")
+    True
+    >>> to_hash(Literal("bigint", 3_000_000_000), "int") is to_hash(Literal("double", "5.0"), "int") is None
+    True
+    """
+    hashes, converted = to_hashes([literal], column_type)
+    return int(hashes[0]) if converted else None
+
+
+def to_hashes(literals: Sequence[Literal], column_type: str) -> tuple[HashArray, bool]:
+    """Return the hashes of all literals, in no particular order, and whether all of them could be converted.
+
+    If one could not, no hash is returned: a list with an unknown value may match anywhere.
+    """
+    nothing = np.empty(0, dtype=np.uint64)
+    try:
+        target = arrow_type(column_type)
+    except UnsupportedTypeError:
+        return nothing, False
+    by_type: dict[str, list[Any]] = {}
+    for literal in literals:
+        if literal.value is None:  # NULL equals nothing; callers have dropped it
+            return nothing, False
+        by_type.setdefault(literal.type, []).append(literal.decoded())
+    arrays = [_convert(values, spark_type(name), spark_type(column_type), target) for name, values in by_type.items()]
+    converted = [array for array in arrays if array is not None]
+    if len(converted) < len(arrays):
+        return nothing, False
+    return np.concatenate([nothing, *(hash_array(array)[0] for array in converted)]), True
+
+
+def why_kept(literals: Sequence[Literal], column_type: str) -> Reason:
+    """Return the reason for which literals cannot be asked of a column of this type."""
+    names = {column_type.lower(), *(literal.type.lower() for literal in literals)}
+    if any(name.startswith("string collate") for name in names):
+        return Reason.COLLATION
+    if any(name.startswith(("char(", "varchar(")) for name in names):
+        return Reason.CHAR_PADDING
+    return Reason.TYPE_MISMATCH
+
+
+def _convert(values: list[Any], source: SparkType, column: SparkType, target: pa.DataType) -> pa.Array | None:
+    """Return the values as an array of the column's type; None where one does not fit."""
+    if source.kind in _EXACT and column.kind in _EXACT:
+        return _exact(rescaled(values, source.scale, column.scale), column, target)
+    if column.kind is Kind.FLOATING and source.kind in (Kind.FLOATING, Kind.INTEGER):
+        return _floating(values, column)
+    if source.kind is not column.kind or source.kind not in _OWN_TYPE_ONLY:
+        return None
+    if source.kind in (Kind.STRING, Kind.BINARY):
+        return pa.array(values, type=target)
+    return pa.array(values, type=pa.int32() if source.bits == 32 else pa.int64()).view(target)
+
+
+def _exact(unscaled: list[int] | None, column: SparkType, target: pa.DataType) -> pa.Array | None:
+    if unscaled is None:
+        return None
+    if column.kind is Kind.INTEGER:
+        return pa.array(unscaled, type=target) if all(fits(number, column.bits) for number in unscaled) else None
+    limit = 10**column.precision
+    return decimal_array(unscaled, target) if all(-limit < number < limit for number in unscaled) else None
+
+
+def _floating(values: list[int] | list[float], column: SparkType) -> pa.Array | None:
+    doubles = np.array([float(value) for value in values], dtype=np.float64)
+    # Python compares an integer with a double by value, without rounding it first. A NaN differs from itself.
+    if any(value != double and value == value for value, double in zip(values, doubles.tolist(), strict=True)):
+        return None
+    if column.bits == 64:
+        return pa.array(doubles)
+    with np.errstate(over="ignore", invalid="ignore"):
+        floats = doubles.astype(np.float32)
+    return pa.array(floats) if np.array_equal(floats.astype(np.float64), doubles, equal_nan=True) else None

@@ -1,0 +1,224 @@
+"""Which units can hold a row that matches: the one place where a unit is dropped.
+
+Unknown means keep, at every step: a column without filters, a value of another type, an unknown null count, a
+condition of another form. An OR with such a child keeps everything; an AND works with what is left.
+
+Filters are read last and only if they can matter. Of the children of an AND or OR those that read no filter go first
+and long lists last, and a child is asked only about the units on which it still decides: in an AND those not dropped
+yet, in an OR those not kept yet. When there are none, it is not asked at all.
+
+Nothing is caught here. Whoever asks treats an error as "everything matches".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from lakebloom.predicate.literals import to_hashes, why_kept
+from lakebloom.predicate.normalise import (
+    AllOf,
+    AnyOf,
+    HoldsNull,
+    HoldsValue,
+    Keep,
+    Leaf,
+    Never,
+    Normal,
+    OneOf,
+    normalise,
+)
+from lakebloom.predicate.reasons import Reason
+from lakebloom.predicate.text import to_text
+from lakebloom.predicate.tree import Predicate
+from lakebloom.predicate.units import BoolArray, HashArray, UnitFilters
+from lakebloom.tables.columns import ColumnPath
+
+__all__ = ["MAX_VALUES", "Pruned", "Pruner", "Resolver", "Unused", "Used", "can_match", "exact_name"]
+
+MAX_VALUES = 10_000
+"""A list with more values than this is not asked: each value costs a read, and nearly every unit holds one of them."""
+
+Resolver: TypeAlias = Callable[[ColumnPath], ColumnPath | None]
+"""From a predicate's column to the index's; None where there is none. Here case sensitivity is decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """A part of the predicate that was answered, and how many units it dropped of those it was asked about."""
+
+    predicate: Predicate
+    column: ColumnPath
+    units_asked: int
+    units_dropped: int
+
+    @property
+    def text(self) -> str:
+        """The part as SQL."""
+        return to_text(self.predicate)
+
+
+@dataclass(frozen=True, slots=True)
+class Unused:
+    """A part of the predicate that dropped nothing, and why. ``column`` is None where there is no single one."""
+
+    predicate: Predicate
+    column: ColumnPath | None
+    reason: Reason
+
+    @property
+    def text(self) -> str:
+        """The part as SQL."""
+        return to_text(self.predicate)
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """Which units can match, and what each leaf of the predicate did: every leaf is in one of the two lists."""
+
+    keep: BoolArray
+    used: tuple[Used, ...]
+    unused: tuple[Unused, ...]
+
+
+def exact_name(column: ColumnPath) -> ColumnPath:
+    """Resolve a column to the one of exactly this name."""
+    return column
+
+
+def can_match(
+    predicate: Predicate, filters: UnitFilters, *, resolve: Resolver = exact_name, max_values: int = MAX_VALUES
+) -> Pruned:
+    """Tell which units can hold a row for which the predicate is TRUE. False is certain.
+
+    Whatever the filters raise is passed on. For several sets of units make one ``Pruner``.
+    """
+    return Pruner(predicate, resolve=resolve, max_values=max_values).can_match(filters)
+
+
+class Pruner:
+    """One predicate, to be asked of several sets of units: values are hashed once for each type of column."""
+
+    def __init__(self, predicate: Predicate, *, resolve: Resolver = exact_name, max_values: int = MAX_VALUES) -> None:
+        self._question = normalise(predicate)
+        self._resolve = resolve
+        self._hashes = _Hashes(max_values)
+
+    def can_match(self, filters: UnitFilters) -> Pruned:
+        """Tell which of these units can hold a row for which the predicate is TRUE. False is certain."""
+        asking = _Asking(filters, self._resolve, self._hashes)
+        keep = asking.ask(self._question, np.ones(filters.num_units, dtype=np.bool_))
+        return Pruned(keep, tuple(asking.used), tuple(asking.unused))
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    column: ColumnPath
+    hashes: HashArray | None = None
+
+
+class _Hashes:
+    """The distinct hashes of each leaf's values in each column type, made when first needed."""
+
+    def __init__(self, max_values: int) -> None:
+        self._max_values = max_values
+        self._made: dict[tuple[int, str], HashArray | Reason] = {}
+
+    def of(self, leaf: OneOf, column_type: str) -> HashArray | Reason:
+        """Return what to ask for, or why nothing can be."""
+        if len(leaf.values) > self._max_values:
+            return Reason.IN_LIST_TOO_LONG
+        key = id(leaf), column_type  # whoever owns this object owns the leaves
+        if key not in self._made:
+            hashes, converted = to_hashes(leaf.values, column_type)
+            self._made[key] = np.unique(hashes) if converted else why_kept(leaf.values, column_type)
+        return self._made[key]
+
+
+class _Asking:
+    """One predicate asked of one set of units."""
+
+    def __init__(self, filters: UnitFilters, resolve: Resolver, hashes: _Hashes) -> None:
+        self._filters, self._resolve, self._hashes = filters, resolve, hashes
+        self.used: list[Used] = []
+        self.unused: list[Unused] = []
+
+    def ask(self, node: Normal, open_units: BoolArray) -> BoolArray:
+        """Return those of the open units that can match."""
+        match node:
+            case AllOf(children):
+                for child in sorted(children, key=self._cost):
+                    open_units = self.ask(child, open_units)
+                return open_units
+            case AnyOf(children):
+                kept = np.zeros_like(open_units)
+                for child in sorted(children, key=self._cost):
+                    kept |= self.ask(child, open_units & ~kept)
+                return kept
+            case _:
+                return self._ask_leaf(node, open_units)
+
+    def _cost(self, node: Normal) -> int:
+        """Return how many values the filters would be asked for."""
+        match node:
+            case AllOf(children) | AnyOf(children):
+                return sum(map(self._cost, children))
+            case OneOf():
+                plan = self._plan(node)
+                return 0 if isinstance(plan, Reason) or plan.hashes is None else len(plan.hashes)
+            case _:
+                return 0
+
+    def _ask_leaf(self, leaf: Leaf, open_units: BoolArray) -> BoolArray:
+        plan = self._plan(leaf)
+        if not isinstance(plan, Reason) and not open_units.any():
+            plan = Reason.NOT_NEEDED
+        if isinstance(plan, Reason):
+            self.unused.append(Unused(leaf.source, leaf.column, plan))
+            return open_units
+        kept = open_units & self._answer(leaf, plan, open_units)
+        asked = int(np.count_nonzero(open_units))
+        self.used.append(Used(leaf.source, plan.column, asked, asked - int(np.count_nonzero(kept))))
+        return kept
+
+    def _plan(self, leaf: Leaf) -> _Plan | Reason:
+        """Return what to ask, or why nothing can be. Reads nothing."""
+        if isinstance(leaf, Keep):
+            return leaf.reason
+        if isinstance(leaf, Never):
+            return _Plan(leaf.column)
+        column = self._resolve(leaf.column)
+        column_type = None if column is None else self._filters.column_type(column)
+        if column is None or column_type is None:
+            return Reason.NO_INDEX
+        if not isinstance(leaf, OneOf):
+            return _Plan(column)
+        hashes = self._hashes.of(leaf, column_type)
+        return hashes if isinstance(hashes, Reason) else _Plan(column, hashes)
+
+    def _answer(self, leaf: Leaf, plan: _Plan, open_units: BoolArray) -> BoolArray:
+        match leaf:
+            case Never():
+                return np.zeros_like(open_units)
+            case HoldsNull():
+                counts, known = self._filters.null_counts(plan.column)
+                without_nulls: BoolArray = known & (counts == 0)
+                return ~without_nulls
+            case HoldsValue():
+                return ~self._entirely_null(plan.column)
+            case _:
+                return self._probe(plan, open_units & ~self._entirely_null(plan.column))
+
+    def _probe(self, plan: _Plan, open_units: BoolArray) -> BoolArray:
+        if plan.hashes is None or not open_units.any():
+            return open_units
+        return open_units & self._filters.might_contain_any(plan.column, plan.hashes)
+
+    def _entirely_null(self, column: ColumnPath) -> BoolArray:
+        counts, known = self._filters.null_counts(column)
+        rows = self._filters.row_counts()
+        only_nulls: BoolArray = known & (rows >= 0) & (counts == rows)
+        return only_nulls

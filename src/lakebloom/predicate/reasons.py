@@ -1,0 +1,70 @@
+"""Why a part of a predicate dropped nothing: stable codes, each with what to do about it."""
+
+from __future__ import annotations
+
+import enum
+
+__all__ = ["Reason"]
+
+
+class Reason(str, enum.Enum):
+    """A code, its meaning and its remedy, a line each.
+
+    >>> Reason.NEGATED.value, Reason.NEGATED.remedy
+    ('NEGATED', 'none needed: a filter knows what is absent, never what is present')
+    """
+
+    meaning: str
+    remedy: str
+
+    def __new__(cls, code: str, meaning: str, remedy: str) -> Reason:
+        """Make a member out of its line in the list below."""
+        member = str.__new__(cls, code)
+        member._value_, member.meaning, member.remedy = code, meaning, remedy
+        return member
+
+    NO_INDEX = (
+        "NO_INDEX",
+        "the column has no filters here",
+        "name the column in an index, then create or refresh it",
+    )
+    TYPE_MISMATCH = (
+        "TYPE_MISMATCH",
+        "the value does not convert to the column's type without loss",
+        "compare the column with a value of its own type",
+    )
+    COLLATION = (
+        "COLLATION",
+        "strings that the collation calls equal have different hashes",
+        "compare a column of binary collation (UTF8_BINARY)",
+    )
+    CHAR_PADDING = (
+        "CHAR_PADDING",
+        "char and varchar values are padded or trimmed when compared",
+        "store the column as string",
+    )
+    NEGATED = (
+        "NEGATED",
+        "the condition excludes values",
+        "none needed: a filter knows what is absent, never what is present",
+    )
+    NOT_SUPPORTED = (
+        "NOT_SUPPORTED",
+        "filters answer only =, <=>, IN, IS NULL and IS NOT NULL on a bare column",
+        "compare the column itself, without function or cast, with a literal",
+    )
+    IN_LIST_TOO_LONG = (
+        "IN_LIST_TOO_LONG",
+        "the list has more values than are worth asking for",
+        "ask in several parts, or join with a table of the values",
+    )
+    NOT_NEEDED = (
+        "NOT_NEEDED",
+        "the other conditions had already decided about every unit",
+        "none needed",
+    )
+
+    @classmethod
+    def of_unknown(cls, reason: str) -> Reason:
+        """Return the code that an ``Unknown`` names, NOT_SUPPORTED where it names none."""
+        return cls.__members__.get(reason, cls.NOT_SUPPORTED)

@@ -1,0 +1,144 @@
+"""Which rows match, exactly: SQL's three-valued logic over Arrow columns, with Spark's equality.
+
+An index says where a row may be; this says whether it is there. What cannot be evaluated as Spark would is an error,
+never a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as pt
+
+from lakebloom.errors import InvalidArgumentError
+from lakebloom.predicate.comparisons import compare, is_one_of
+from lakebloom.predicate.domains import Domain, column_in, domain_of, widest
+from lakebloom.predicate.text import to_text
+from lakebloom.predicate.tree import (
+    And,
+    Compare,
+    Equals,
+    EqualsNullSafe,
+    IsIn,
+    IsNotNull,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    Predicate,
+    Unknown,
+    operands,
+)
+from lakebloom.tables.columns import ColumnPath, format_name
+
+__all__ = ["row_mask"]
+
+
+def row_mask(predicate: Predicate, table: pa.Table, types: Mapping[ColumnPath, str]) -> pa.ChunkedArray:
+    """Return True for the rows of a table where the predicate is TRUE, False where it is FALSE or NULL.
+
+    ``types`` has the Spark type of each column the predicate names. A column that is there but not in the table (an
+    old file) is NULL in every row.
+
+    Raises InvalidArgumentError for an unknown column or for a part of the predicate that lakebloom does not understand,
+    and UnsupportedTypeError for types that it cannot compare as Spark does.
+
+    >>> from lakebloom.predicate.build import col
+    >>> table = pa.table({"a": [1, 2, None]})
+    >>> row_mask(~(col("a") == 1), table, {("a",): "bigint"}).to_pylist()
+    [False, True, False]
+    """
+    truth = _Rows(table, types).truth(predicate)
+    known = pc.fill_null(truth, False)
+    return known if isinstance(known, pa.ChunkedArray) else pa.chunked_array([known])
+
+
+class _Rows:
+    """A table whose rows are asked."""
+
+    def __init__(self, table: pa.Table, types: Mapping[ColumnPath, str]) -> None:
+        self._table, self._types = table, types
+
+    def truth(self, predicate: Predicate) -> pa.ChunkedArray:
+        """Return TRUE, FALSE or NULL for each row."""
+        match predicate:
+            case And():
+                return reduce(pc.and_kleene, map(self.truth, operands(predicate)), self._all(True))
+            case Or():
+                return reduce(pc.or_kleene, map(self.truth, operands(predicate)), self._all(False))
+            case Not(child):
+                return pc.invert(self.truth(child))
+            case IsNull(column):
+                return pc.is_null(self._column(column))
+            case IsNotNull(column):
+                return pc.is_valid(self._column(column))
+            case Equals(column, value):
+                return self._is_in(column, [value])
+            case EqualsNullSafe(column, value):
+                if value.is_null:
+                    return pc.is_null(self._column(column))
+                return pc.fill_null(self._is_in(column, [value]), False)
+            case IsIn(column, values):
+                return self._is_in(column, values)
+            case Compare(column, op, value):
+                if value.is_null:
+                    return self._all(None)
+                domain = domain_of(self._type(column), value.type)
+                return compare(domain, self._column_in(domain, column), op, value)
+            case Unknown():
+                raise InvalidArgumentError(
+                    "rows cannot be filtered by what lakebloom does not understand",
+                    found=to_text(predicate),
+                    hint="leave this part out and filter the result",
+                )
+
+    def _is_in(self, column: ColumnPath, literals: Sequence[Literal]) -> pa.ChunkedArray:
+        column_type = self._type(column)
+        values = [literal for literal in literals if not literal.is_null]
+        found = self._all(False)
+        if values:
+            # One domain for the whole list, as in Spark: a single double makes all of it doubles.
+            domain = widest({domain_of(column_type, literal.type) for literal in values})
+            found = is_one_of(domain, self._column_in(domain, column), values)
+        return found if len(values) == len(literals) else pc.or_kleene(found, self._all(None))
+
+    def _all(self, value: bool | None) -> pa.Array:
+        return pa.repeat(pa.scalar(value, pa.bool_()), self._table.num_rows)
+
+    def _column_in(self, domain: Domain, column: ColumnPath) -> pa.ChunkedArray:
+        return column_in(domain, self._column(column), self._type(column))
+
+    def _type(self, column: ColumnPath) -> str:
+        try:
+            return self._types[column]
+        except KeyError:
+            raise InvalidArgumentError(
+                "the predicate names a column that the table does not have",
+                found=format_name(column),
+                hint=f"known columns: {', '.join(map(format_name, self._types))}",
+            ) from None
+
+    def _column(self, column: ColumnPath) -> pa.ChunkedArray:
+        self._type(column)  # known to be a column
+        array: pa.ChunkedArray | pa.Table = self._table
+        for part in column:
+            children = _children_named(array, part, column)
+            if not children:
+                return pa.chunked_array([pa.nulls(self._table.num_rows)])
+            array = children[0]
+        return pc.cast(array, array.type.value_type) if pt.is_dictionary(array.type) else array
+
+
+def _children_named(parent: pa.ChunkedArray | pa.Table, name: str, column: ColumnPath) -> list[pa.ChunkedArray]:
+    if isinstance(parent, pa.Table):
+        children = [parent.column(index) for index in parent.schema.get_all_field_indices(name)]
+    elif pt.is_struct(parent.type):  # the kernel makes a leaf NULL where its struct is
+        children = [pc.struct_field(parent, index) for index in parent.type.get_all_field_indices(name)]
+    else:
+        children = [parent, parent]
+    if len(children) > 1:
+        raise InvalidArgumentError("a column's name must lead to one column", found=format_name(column))
+    return children

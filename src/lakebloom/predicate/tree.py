@@ -1,0 +1,249 @@
+"""The predicate tree: what is asked of a table, in a form that JSON carries without loss.
+
+Spark's side writes this JSON and Python reads it, strictly: an unknown field, kind or malformed literal is an error.
+
+    {"kind": "and", "children": [
+        {"kind": "equals", "column": ["user_id"], "value": {"type": "bigint", "value": 42}},
+        {"kind": "not", "child": {"kind": "is_null", "column": ["s", "k"]}},
+        {"kind": "in", "column": ["price"], "values": [{"type": "decimal(10,2)", "value": "150"}]},
+        {"kind": "unknown", "reason": "NOT_SUPPORTED", "text": "upper(name) = 'X'"}]}
+
+    kind                                fields
+    and, or                             children: a whole chain is one node; none at all is TRUE, FALSE
+    not                                 child
+    equals, equals_null_safe            column, value
+    in                                  column, values
+    is_null, is_not_null                column
+    compare                             column, op ("<", "<=", ">", ">="), value
+    unknown                             reason (a code of ``reasons``, or any words), text: whatever else Spark can say
+
+A column is the list of its name's parts. A literal is ``type``, Spark's simpleString, and ``value``:
+
+    boolean                             true or false
+    tinyint, smallint, int, bigint      a JSON number, all 64 bits of it
+    date                                days since 1970-01-01, a JSON number
+    timestamp, timestamp_ntz            microseconds since then (UTC; wall clock), a JSON number
+    float, double                       text as Java's Double.toString: "1.5", "-0.0", "NaN", "-Infinity"; a float is
+                                        widened first, "0.10000000149011612"
+    decimal(p,s)                        text: the unscaled digits, "150" for 1.50 in decimal(10,2)
+    string                              the text
+    binary                              base64
+    any type, for NULL                  null ("void" is the type of an untyped NULL)
+    any other type                      text, a number or a boolean: it is only shown
+
+Null means NULL, which equals nothing: a writer that has no form for a value (an interval, a string whose bytes are not
+UTF-8) must send the comparison as ``unknown``, never null or a replacement.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator
+from typing import Annotated, NoReturn, TypeAlias
+
+import msgspec
+
+from lakebloom.errors import InvalidArgumentError
+from lakebloom.predicate.spark_types import JsonValue, PlainValue, SparkType, decode, is_legal, spark_type
+from lakebloom.tables.columns import ColumnPath
+
+__all__ = [
+    "NULL",
+    "And",
+    "Compare",
+    "Equals",
+    "EqualsNullSafe",
+    "IsIn",
+    "IsNotNull",
+    "IsNull",
+    "Literal",
+    "Node",
+    "Not",
+    "Operator",
+    "Or",
+    "Predicate",
+    "Unknown",
+    "columns",
+    "from_json",
+    "operands",
+    "to_json",
+]
+
+_Column: TypeAlias = Annotated[ColumnPath, msgspec.Meta(min_length=1)]
+Operator: TypeAlias = typing.Literal["<", "<=", ">", ">="]
+
+
+class Literal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A value with its Spark type; the module's docstring says which form each type has.
+
+    Raises InvalidArgumentError for a value in another form.
+    """
+
+    type: str
+    value: JsonValue | None
+
+    def __post_init__(self) -> None:
+        if self.value is not None and not is_legal(self.spark_type, self.value):
+            raise InvalidArgumentError(f"a literal of type {self.type} cannot hold this value", found=self.value)
+
+    @property
+    def is_null(self) -> bool:
+        """Whether this is NULL."""
+        return self.value is None
+
+    @property
+    def spark_type(self) -> SparkType:
+        """What the name of the type says."""
+        return spark_type(self.type)
+
+    def decoded(self) -> PlainValue:
+        """Return the value of a literal that is not NULL, as ``spark_types.decode`` does."""
+        assert self.value is not None
+        return decode(self.spark_type, self.value)
+
+
+NULL = Literal("void", None)
+
+
+class Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+    """What all parts of a tree share: ``&``, ``|`` and ``~``."""
+
+    def __and__(self, other: Predicate) -> And:
+        return And((*_chain(And, self), *_chain(And, other))) if isinstance(other, Node) else NotImplemented
+
+    def __or__(self, other: Predicate) -> Or:
+        return Or((*_chain(Or, self), *_chain(Or, other))) if isinstance(other, Node) else NotImplemented
+
+    def __invert__(self) -> Not:
+        return Not(typing.cast("Predicate", self))
+
+    def __bool__(self) -> NoReturn:
+        raise InvalidArgumentError(
+            "a predicate has no truth value of its own: `and`, `or`, `not`, `if` and chained comparisons ask for one",
+            hint="use & | ~ with parentheses: (col('a') > 1) & ~(col('b') == 2)",
+        )
+
+
+class And(Node, frozen=True, tag="and"):
+    """TRUE where every child is; TRUE without children."""
+
+    children: tuple[Predicate, ...]
+
+
+class Or(Node, frozen=True, tag="or"):
+    """TRUE where any child is; FALSE without children."""
+
+    children: tuple[Predicate, ...]
+
+
+class Not(Node, frozen=True, tag="not"):
+    """TRUE where the child is FALSE. Where the child is NULL, so is this."""
+
+    child: Predicate
+
+
+class Equals(Node, frozen=True, tag="equals"):
+    """``column = value``."""
+
+    column: _Column
+    value: Literal
+
+
+class EqualsNullSafe(Node, frozen=True, tag="equals_null_safe"):
+    """``column <=> value``: never NULL, and NULL equals NULL."""
+
+    column: _Column
+    value: Literal
+
+
+class IsIn(Node, frozen=True, tag="in"):
+    """``column IN (values)``; without values it is FALSE, even for NULL."""
+
+    column: _Column
+    values: tuple[Literal, ...]
+
+
+class IsNull(Node, frozen=True, tag="is_null"):
+    """``column IS NULL``."""
+
+    column: _Column
+
+
+class IsNotNull(Node, frozen=True, tag="is_not_null"):
+    """``column IS NOT NULL``."""
+
+    column: _Column
+
+
+class Compare(Node, frozen=True, tag="compare"):
+    """``column < value`` and its like. No filter answers it; exact row filters do."""
+
+    column: _Column
+    op: Operator
+    value: Literal
+
+
+class Unknown(Node, frozen=True, tag="unknown"):
+    """Anything that lakebloom does not understand: every unit may match it."""
+
+    reason: str
+    text: str
+
+
+Predicate: TypeAlias = And | Or | Not | Equals | EqualsNullSafe | IsIn | IsNull | IsNotNull | Compare | Unknown
+
+_DECODER: msgspec.json.Decoder[Predicate] = msgspec.json.Decoder(Predicate)
+
+
+def to_json(predicate: Predicate) -> bytes:
+    """Return the tree as JSON.
+
+    >>> to_json(IsNull(("s", "k")))
+    b'{"kind":"is_null","column":["s","k"]}'
+    """
+    return msgspec.json.encode(predicate)
+
+
+def from_json(data: bytes | str) -> Predicate:
+    """Return the tree that this JSON describes. Raises InvalidArgumentError for anything else.
+
+    >>> from_json('{"kind":"equals","column":["id"],"value":{"type":"bigint","value":5}}')
+    Equals(column=('id',), value=Literal(type='bigint', value=5))
+    """
+    try:
+        return _DECODER.decode(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise InvalidArgumentError("this JSON is not a predicate tree", found=str(error)) from error
+
+
+def operands(node: And | Or) -> Iterator[Predicate]:
+    """Yield what a chain of one connective joins, in order, however deeply the chain is nested.
+
+    >>> a, b, c = IsNull(("a",)), IsNull(("b",)), IsNull(("c",))
+    >>> list(operands(And((And((a, b)), c)))) == [a, b, c]
+    True
+    """
+    waiting: list[Predicate] = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, type(node)):
+            waiting.extend(reversed(part.children))
+        else:
+            yield part
+
+
+def columns(predicate: Predicate) -> frozenset[ColumnPath]:
+    """Return the columns that a predicate names.
+
+    >>> sorted(columns(IsNull(("a",)) & ~IsNull(("s", "k"))))
+    [('a',), ('s', 'k')]
+    """
+    if isinstance(predicate, And | Or):
+        return frozenset[ColumnPath]().union(*map(columns, operands(predicate)))
+    if isinstance(predicate, Not):
+        return columns(predicate.child)
+    return frozenset() if isinstance(predicate, Unknown) else frozenset({predicate.column})
+
+
+def _chain(connective: type[And] | type[Or], node: Node) -> tuple[Predicate, ...]:
+    return node.children if isinstance(node, connective) else (typing.cast("Predicate", node),)

@@ -1,0 +1,82 @@
+"""Machine code that outlives the process: numba's cache on disk, keyed by all of our sources.
+
+numba keeps machine code next to the file of a kernel and drops it when *that file* changes. But constants and
+intrinsics of other files are compiled into it, too. So a digest of all of them is part of each kernel's name, which
+numba puts into the name of its cache file: code compiled from other sources is never found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import pkgutil
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+from lakebloom import __version__
+
+__all__ = ["Kernel", "source_digest"]
+
+_SOURCES = (
+    ("lakebloom.sbbf", "blocks.py"),
+    ("lakebloom.sbbf", "xxh64.py"),
+    ("lakebloom.sbbf.kernels", "cache.py"),
+    ("lakebloom.sbbf.kernels", "compiled.py"),
+    ("lakebloom.sbbf.kernels", "intrinsics.py"),
+)
+"""Everything that is compiled into a kernel."""
+
+_OPTIONS = {"nogil": True, "error_model": "numpy"}
+
+
+def source_digest() -> str:
+    """Return a short name for the sources of the kernels, or the package's version where they cannot be read."""
+    digest = hashlib.sha256()
+    for package, file in _SOURCES:
+        try:
+            source = pkgutil.get_data(package, file)  # asks the loader, so that a zip file works
+        except OSError:
+            source = None
+        if source is None:  # only byte code is installed
+            return "v" + __version__.replace(".", "_")
+        digest.update(source)
+    return digest.hexdigest()[:12]
+
+
+_DIGEST = source_digest()
+
+
+class Kernel:
+    """A function of whole numbers (addresses and counts) that is compiled, or loaded from disk, when first called."""
+
+    __slots__ = ("_code", "_function")
+
+    def __init__(self, function: Callable[..., None]) -> None:
+        function.__qualname__ = f"{function.__qualname__}_{_DIGEST}"
+        self._function = function
+        self._code: Callable[..., None] | None = None
+
+    def __call__(self, *arguments: int) -> None:
+        """Run the machine code."""
+        if self._code is None:
+            self._code = _machine_code(self._function)
+        self._code(*arguments)
+
+
+def _machine_code(function: Callable[..., None]) -> Callable[..., None]:
+    signature = (numba.int64,) * len(inspect.signature(function).parameters)
+    try:
+        return _compiled(numba.njit(cache=True, **_OPTIONS)(function), signature)
+    except Exception:
+        # There is no directory to write to, the disk is full, or a file in the cache is damaged, which surfaces as
+        # anything that unpickling can raise. A cache is a convenience: compile for this process. An error of the
+        # compiler itself comes again.
+        return _compiled(numba.njit(**_OPTIONS)(function), signature)
+
+
+def _compiled(dispatcher: Any, signature: tuple[Any, ...]) -> Callable[..., None]:
+    dispatcher.compile(signature)
+    code: Callable[..., None] = dispatcher
+    return code

@@ -1,0 +1,132 @@
+"""The build job: one task writes one segment. DataFrame API only, so it runs on a classic session and on Connect alike.
+
+*Parquet files that Python can open* are read by the tasks themselves with PyArrow; no value passes through the JVM.
+*Everything else* (other formats, other file systems) is scanned by Spark, which hashes in the JVM and sends hashes,
+sorted by file; see ``scan.py``. Both give the same filters, byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pyarrow as pa
+
+from lakebloom.errors import BuildFailedError, LakebloomError
+from lakebloom.index.build_segment import build_segment
+from lakebloom.index.plan import BuildPlan, BuildResult, FileGroup, GroupResult, Progress
+from lakebloom.spark.global_merge import GlobalFilters, merge_partials, partial_rows
+from lakebloom.spark.listing import list_source, reachable
+from lakebloom.spark.progress import progress_of, watch
+from lakebloom.spark.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
+from lakebloom.spark.scan import build_empty, scan_tasks
+from lakebloom.spark.sources import is_connect
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakebloom.index.catalog import Catalog
+    from lakebloom.storage import Storage
+    from lakebloom.store.records import SourceRecord
+    from lakebloom.tables.files import TableFile
+
+_PARALLELISM_ON_CONNECT = 8
+
+
+class SparkBuilder:
+    """Lists tables and builds segments with a Spark session."""
+
+    def __init__(self, spark: SparkSession, catalog: Catalog) -> None:
+        self._spark = spark
+        self._catalog = catalog
+
+    def list_files(self, source: SourceRecord) -> list[TableFile]:
+        """Return the table's files as they are now."""
+        return list_source(self._spark, source, self._catalog.options)
+
+    def parallelism(self) -> int:
+        """Return how many tasks run at once."""
+        if is_connect(self._spark):
+            return _PARALLELISM_ON_CONNECT
+        return int(self._spark.sparkContext.defaultParallelism)
+
+    def build(
+        self,
+        plan: BuildPlan,
+        source: SourceRecord,
+        groups: Sequence[FileGroup],
+        progress: Callable[[Progress], None] | None,
+    ) -> BuildResult:
+        """Run the tasks and gather what they did."""
+        storage = self._catalog.index(plan.index_uri.rpartition("/")[2]).storage
+        capture = not reachable(plan.index_uri)
+        if source.format == "parquet" and all(reachable(file.uri) for group in groups for file in group.files):
+            tasks = _parquet_tasks(self._spark, plan, groups, capture=capture)
+        else:
+            tasks = scan_tasks(self._spark, plan, source, groups, capture=capture)
+        if plan.global_blocks is not None:
+            tasks = merge_partials(tasks)
+        with watch(storage, plan, groups, progress):
+            rows = _collect(tasks)
+        result = _gathered(rows, storage, plan, groups)
+        if progress is not None:
+            done = {group.group: 0 if group.segment is None else group.segment.num_rows for group in result.groups}
+            progress(progress_of(groups, done))
+        return result
+
+
+def _collect(tasks: DataFrame) -> list[Any]:
+    try:
+        return tasks.collect()
+    except LakebloomError:
+        raise
+    except Exception as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        blame = next((line for line in reversed(lines) if "Error" in line or "[" in line), lines[-1] if lines else "")
+        hint = "see Spark's log for the task"
+        if "No module named 'lakebloom'" in blame:
+            hint = "install lakebloom in the Python of Spark's workers, or set PYSPARK_PYTHON to one that has it"
+        raise BuildFailedError("the Spark job that builds the index failed", found=blame.strip(), hint=hint) from error
+
+
+def _gathered(rows: list[Any], storage: Storage, plan: BuildPlan, groups: Sequence[FileGroup]) -> BuildResult:
+    filters = GlobalFilters(plan)
+    results: list[GroupResult] = []
+    for row in rows:
+        payload = bytes(row["payload"])
+        match row["kind"]:
+            case "file":
+                storage.write(row["name"], payload)
+            case "partial":
+                filters.take(row["name"], row["number"], payload)
+            case "result":
+                results.append(msgspec.json.decode(payload, type=GroupResult))
+    present = {result.group for result in results}
+    results.extend(build_empty(plan, group, storage) for group in groups if group.number not in present)
+    results.sort(key=lambda result: result.group)
+    if len(results) != len(groups):
+        raise BuildFailedError("a group of files came back twice", found=f"{len(results)} of {len(groups)} results")
+    return BuildResult(results, filters.finished())
+
+
+def _parquet_tasks(spark: SparkSession, plan: BuildPlan, groups: Sequence[FileGroup], *, capture: bool) -> DataFrame:
+    chosen = tuple(groups)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from run_group(plan, chosen[number], capture=capture)
+
+    return spark.range(0, len(groups), 1, len(groups)).mapInArrow(run, RESULT_SCHEMA)
+
+
+def run_group(plan: BuildPlan, group: FileGroup, *, capture: bool) -> Iterator[pa.RecordBatch]:
+    """Build one segment in a task and yield what the driver must know."""
+    captured = CapturedFiles(plan.index_uri) if capture else None
+    result, global_filters = build_segment(plan, group, captured)
+    if captured is not None:
+        yield from captured_rows(captured)
+    for column, f in enumerate(global_filters):
+        yield from partial_rows(column, f)
+    yield result_row(result)

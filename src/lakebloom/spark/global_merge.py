@@ -1,0 +1,83 @@
+"""Global filters, merged in Spark by ranges of blocks.
+
+Each task has a filter of its own values. It sends the blocks that are not empty, cut into ranges; Spark brings the same
+range of all tasks together, and they are ORed there. The driver receives one filter, however many tasks there were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
+from lakebloom.sbbf.filter import Sbbf
+from lakebloom.spark.results import RESULT_SCHEMA, row
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from lakebloom.index.plan import BuildPlan
+    from lakebloom.sbbf.kernels import WordArray
+
+_BLOCKS_A_RANGE = 1 << 14
+_NUMBER_BYTES = 4
+
+
+def partial_rows(column: int, f: Sbbf) -> Iterator[pa.RecordBatch]:
+    """Yield a task's blocks: for each range the numbers of those that are not empty, then the blocks themselves."""
+    for number, start in enumerate(range(0, f.num_blocks, _BLOCKS_A_RANGE)):
+        words = f.words[start : start + _BLOCKS_A_RANGE]
+        filled = np.flatnonzero(words.any(axis=1))
+        if len(filled):
+            yield row("partial", str(column), number, _packed(filled, words[filled]))
+
+
+def _packed(numbers: np.ndarray[tuple[int], np.dtype[np.intp]], blocks: WordArray) -> bytes:
+    return numbers.astype("<u4").tobytes() + blocks.astype("<u4", copy=False).tobytes()
+
+
+def _merge_into(words: WordArray, payload: bytes) -> None:
+    count = len(payload) // (_NUMBER_BYTES + BYTES_PER_BLOCK)
+    numbers = np.frombuffer(payload, dtype="<u4", count=count)
+    blocks = np.frombuffer(payload, dtype="<u4", offset=count * _NUMBER_BYTES).reshape(count, WORDS_PER_BLOCK)
+    words[numbers] |= blocks
+
+
+def merge_partials(tasks: DataFrame) -> DataFrame:
+    """Bring the same ranges of all tasks together and OR them. Other rows pass through."""
+
+    def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        ranges: dict[tuple[str, int], WordArray] = {}
+        for batch in batches:
+            for kind, name, number, payload in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                if kind != "partial":
+                    yield row(kind, name, number, payload)
+                    continue
+                words = ranges.setdefault((name, number), np.zeros((_BLOCKS_A_RANGE, WORDS_PER_BLOCK), dtype=np.uint32))
+                _merge_into(words, payload)
+        for (name, number), words in ranges.items():
+            filled = np.flatnonzero(words.any(axis=1))
+            yield row("partial", name, number, _packed(filled, words[filled]))
+
+    return tasks.repartition("kind", "name", "number").mapInArrow(merge, RESULT_SCHEMA)
+
+
+class GlobalFilters:
+    """The global filters of a build, to be filled range by range."""
+
+    def __init__(self, plan: BuildPlan) -> None:
+        count = 0 if plan.global_blocks is None else len(plan.columns)
+        shape = (plan.global_blocks or 1, WORDS_PER_BLOCK)
+        self._words = [np.zeros(shape, dtype=np.uint32) for _ in range(count)]
+
+    def take(self, column: str, number: int, payload: bytes) -> None:
+        """Add a merged range."""
+        start = number * _BLOCKS_A_RANGE
+        _merge_into(self._words[int(column)][start : start + _BLOCKS_A_RANGE], payload)
+
+    def finished(self) -> list[Sbbf]:
+        """Return the filters."""
+        return [Sbbf.from_words(words) for words in self._words]

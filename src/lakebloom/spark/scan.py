@@ -1,0 +1,207 @@
+"""Building from Spark's own scan: for formats and file systems that only Spark can read.
+
+Spark hashes in the JVM where its xxhash64 gives the index's hash, and sends the values themselves where it does not
+(decimals). xxhash64 starts from seed 42 but chains: the hash of one constant under seed 42 is 0, and 0 is then the seed
+for the column.
+
+Rows are brought together and sorted by file, so that a task sees whole files one after the other.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from lakebloom.index.plan import BuildPlan, FileGroup, GroupResult
+from lakebloom.index.segment_builder import SegmentBuilder, Span
+from lakebloom.sbbf.hashing import hash_array
+from lakebloom.sbbf.kernels import load_compiled
+from lakebloom.spark.global_merge import partial_rows
+from lakebloom.spark.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
+from lakebloom.storage import from_encoded, open_storage
+from lakebloom.tables.columns import arrow_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from lakebloom.sbbf.kernels import HashArray
+    from lakebloom.storage import Storage
+    from lakebloom.store.records import SourceRecord
+    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.parquet_columns import ColumnSpec
+
+_MORE_ROWS = 4
+"""A unit too large for its hashes is sized for this many times the rows seen so far: how many will come is unknown."""
+
+SEED_ZERO = -365884300664092260
+"""The bigint whose hash under Spark's seed 42 is 0."""
+
+
+def canonical_hash(column: Column) -> Column:
+    """Return the index's hash of a column as a bigint, NULL for NULL. Not for decimals."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    return F.when(column.isNotNull(), F.xxhash64(F.lit(SEED_ZERO), column))
+
+
+def scan_tasks(
+    spark: SparkSession, plan: BuildPlan, source: SourceRecord, groups: Sequence[FileGroup], *, capture: bool
+) -> DataFrame:
+    """Return the job that scans the files of all groups with Spark and builds one segment for each group."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    group_of = {file.uri: group.number for group in groups for file in group.files}
+    listed = tuple(groups)
+    frame = _reader(spark, source, [file for group in groups for file in group.files])
+    columns = [_sent(spec).alias(f"c{number}") for number, spec in enumerate(plan.columns)]
+    path = F.col("_metadata.file_path").alias("file")
+    # One partition holds whole groups: the group's number comes from its files, looked up in the task that scans.
+    rows = frame.select(path, *columns).mapInArrow(_Numbered(group_of), _numbered_schema(plan))
+    ordered = rows.repartition(len(groups), "group").sortWithinPartitions("group", "file")
+    return ordered.mapInArrow(_GroupTask(plan, listed, capture), RESULT_SCHEMA)
+
+
+def _reader(spark: SparkSession, source: SourceRecord, files: list[TableFile]) -> DataFrame:
+    from pyspark.sql.types import StructType
+
+    assert source.schema_json is not None
+
+    schema = StructType.fromJson(json.loads(source.schema_json))
+    partitions = set(source.partition_columns)
+    schema = StructType([field for field in schema.fields if field.name not in partitions])
+    reader = spark.read.format(source.format).options(**source.options).schema(schema)
+    return reader.load([file.uri for file in files])
+
+
+def _sent(spec: ColumnSpec) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    column = F.col(".".join("`" + part.replace("`", "``") + "`" for part in spec.path))
+    return column if spec.type.startswith("decimal") else canonical_hash(column)
+
+
+def _sent_type(spec: ColumnSpec) -> str:
+    return spec.type if spec.type.startswith("decimal") else "bigint"
+
+
+def _numbered_schema(plan: BuildPlan) -> str:
+    columns = [f"c{number} {_sent_type(spec)}" for number, spec in enumerate(plan.columns)]
+    return ", ".join(["group int", "file string", *columns])
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """Gives each row the number of its file's group, and the file its one name."""
+
+    group_of: dict[str, int]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            files = batch.column(0).dictionary_encode()
+            uris = [from_encoded(uri) for uri in files.dictionary.to_pylist()]
+            groups = pa.array([self.group_of[uri] for uri in uris], pa.int32())
+            names = pa.array(uris, pa.string())
+            arrays = [groups.take(files.indices), names.take(files.indices), *batch.columns[1:]]
+            yield pa.RecordBatch.from_arrays(arrays, names=["group", "file", *batch.schema.names[1:]])
+
+
+@dataclass(frozen=True, slots=True)
+class _GroupTask:
+    """Builds the segments of the groups that arrive, sorted by group and file."""
+
+    plan: BuildPlan
+    groups: tuple[FileGroup, ...]
+    capture: bool
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        load_compiled()
+        current: _ScannedSegment | None = None
+        for batch in batches:
+            for part in _runs(batch):
+                number = part.column(0)[0].as_py()
+                if current is None or current.group.number != number:
+                    if current is not None:
+                        yield from current.finish()
+                    current = _ScannedSegment(self.plan, self.groups[number], capture=self.capture)
+                current.add(part)
+        if current is not None:
+            yield from current.finish()
+
+
+def _runs(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Cut a sorted batch where the group or the file changes."""
+    if batch.num_rows == 0:
+        return
+    files = batch.column(1).dictionary_encode().indices.to_numpy()
+    cuts = [0, *(np.flatnonzero(np.diff(files)) + 1).tolist(), batch.num_rows]
+    for start, stop in pairwise(cuts):
+        yield batch.slice(start, stop - start)
+
+
+class _ScannedSegment:
+    """The segment of one group, while its rows arrive."""
+
+    def __init__(self, plan: BuildPlan, group: FileGroup, *, capture: bool) -> None:
+        self.group = group
+        self._plan = plan
+        self._started = time.perf_counter()
+        self._captured = CapturedFiles(plan.index_uri) if capture else None
+        storage = self._captured or open_storage(plan.index_uri, plan.storage_options)
+        self._builder = SegmentBuilder(plan, storage, group.number)
+        self._files = {file.uri: file for file in group.files}
+        self._open: TableFile | None = None
+        self._rows = 0
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Add rows of one file."""
+        file = self._files[rows.column(1)[0].as_py()]
+        if file != self._open:
+            self._end_unit()
+            self._open, self._rows = file, 0
+            self._builder.begin()
+        self._rows += rows.num_rows
+        for column, array in enumerate(rows.columns[2:]):
+            hashes = _hashes(array, self._plan.columns[column])
+            self._builder.add(column, hashes, len(array) - len(hashes), _MORE_ROWS * self._rows)
+
+    def _end_unit(self) -> None:
+        if self._open is not None:
+            self._builder.end(self._files.pop(self._open.uri), Span(0, self._rows))
+            self._open = None
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """Write the segment and yield what the driver must know."""
+        self._end_unit()
+        for file in self._files.values():
+            self._builder.add_empty(file)
+        segment = self._builder.finish()
+        if self._captured is not None:
+            yield from captured_rows(self._captured)
+        for column, f in enumerate(self._builder.global_filters):
+            yield from partial_rows(column, f)
+        elapsed = time.perf_counter() - self._started
+        yield result_row(GroupResult(self.group.number, segment, (), self.group.size_bytes, elapsed))
+
+
+def build_empty(plan: BuildPlan, group: FileGroup, storage: Storage) -> GroupResult:
+    """Write the segment of files without rows, which send nothing to any task."""
+    builder = SegmentBuilder(plan, storage, group.number)
+    for file in group.files:
+        builder.add_empty(file)
+    return GroupResult(group.number, builder.finish(), (), 0, 0.0)
+
+
+def _hashes(array: pa.Array, spec: ColumnSpec) -> HashArray:
+    if spec.type.startswith("decimal"):
+        hashes, valid = hash_array(array.cast(arrow_type(spec.type)))
+        return hashes if valid is None else hashes[valid]
+    known = array.drop_null()
+    hashes = known.to_numpy(zero_copy_only=False).astype(np.int64, copy=False).view(np.uint64)
+    return np.ascontiguousarray(hashes)

@@ -1,0 +1,52 @@
+"""Files of an index with the size and checksum that the commit records for them."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lakebloom.errors import CorruptIndexError, NotFoundError
+from lakebloom.store.records import FileRecord
+
+if TYPE_CHECKING:
+    from lakebloom.storage import Buffer, Storage
+
+
+def write_blob(storage: Storage, path: str, data: Buffer) -> FileRecord:
+    """Store a file and return the record by which it is read again."""
+    view = memoryview(data)
+    storage.write(path, data)
+    return FileRecord(path=path, size_bytes=view.nbytes, crc32=zlib.crc32(view))
+
+
+def read_blob(storage: Storage, record: FileRecord) -> memoryview:
+    """Return a whole file, checked. Raises CorruptIndexError where it is not what was written."""
+    try:
+        data = storage.read(record.path)
+    except NotFoundError as error:
+        raise corrupt(record.path, "no such file") from error
+    if data.nbytes != record.size_bytes:
+        raise corrupt(record.path, f"{data.nbytes} bytes instead of {record.size_bytes}")
+    if zlib.crc32(data) != record.crc32:
+        raise corrupt(record.path, "a checksum that does not fit")
+    return data
+
+
+def corrupt(path: str, found: str) -> CorruptIndexError:
+    """Return the error for a file that is not what the commit says."""
+    return CorruptIndexError(
+        f"cannot use the index file {path}",
+        found=found,
+        hint="rebuild the index with a full refresh; until then queries read all files",
+    )
+
+
+def arrow_ipc_bytes(table: pa.Table) -> pa.Buffer:
+    """Return a table as an Arrow IPC file in one record batch."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        for batch in table.combine_chunks().to_batches():
+            writer.write_batch(batch)
+    return sink.getvalue()

@@ -1,0 +1,50 @@
+"""Global filters: one filter over a whole column.
+
+"LKBLMGF1"    8 bytes     magic and version
+crc32         4 bytes     little-endian, of what follows
+filter                    Thrift header and bitset, as in a Parquet file
+"""
+
+from __future__ import annotations
+
+import uuid
+import zlib
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import FilterFormatError, UnknownFormatError
+from lakebloom.sbbf.filter import Sbbf
+from lakebloom.store.blobs import corrupt, read_blob, write_blob
+from lakebloom.store.records import GlobalRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lakebloom.storage import Storage
+
+FOLDER = "global"
+_MAGIC = b"LKBLMGF1"
+_HEADER_BYTES = len(_MAGIC) + 4
+
+
+def write_global(storage: Storage, column: int, label: str, f: Sbbf, segments: Iterable[str]) -> GlobalRecord:
+    """Store a filter over the values of these segments and return its record."""
+    body = f.to_parquet()
+    contents = _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
+    file = write_blob(storage, f"{FOLDER}/{label}/{uuid.uuid4()}.sbbf", contents)
+    return GlobalRecord(
+        column=column, num_blocks=f.num_blocks, fpp=f.fpp, ndv=f.ndv, segments=tuple(sorted(segments)), file=file
+    )
+
+
+def read_global(storage: Storage, record: GlobalRecord) -> Sbbf:
+    """Return a stored filter. Raises CorruptIndexError or UnknownFormatError."""
+    data = read_blob(storage, record.file)
+    magic, body = bytes(data[: len(_MAGIC)]), data[_HEADER_BYTES:]
+    if magic != _MAGIC:
+        raise UnknownFormatError(f"cannot read {record.file.path}", found=magic, hint="upgrade lakebloom")
+    if zlib.crc32(body) != int.from_bytes(data[len(_MAGIC) : _HEADER_BYTES], "little"):
+        raise corrupt(record.file.path, "a checksum that does not fit")
+    try:
+        return Sbbf.from_parquet(body)
+    except FilterFormatError as error:
+        raise corrupt(record.file.path, str(error)) from error

@@ -1,0 +1,178 @@
+"""The log: numbered, write-once entries, of which the newest is the whole state.
+
+    log/00000000000000000001.json       {"lakebloom": 1, "crc32": 2774354842}\\n
+    log/00000000000000000002.json       {"version": 2, ...}\\n
+    log/latest                          2
+
+Put-if-absent decides who writes a number, so no commit is ever lost or overwritten. ``latest`` is only a hint, written
+after the fact: a reader starts there and goes on until a number is missing, so finding the newest entry lists nothing.
+A hint that is missing, damaged or behind costs time, never correctness.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from lakebloom.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    CorruptIndexError,
+    IndexNotFoundError,
+    NotFoundError,
+    StorageError,
+    UnknownFormatError,
+)
+from lakebloom.store.records import FORMAT_VERSION, Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lakebloom.storage import Storage
+
+_FOLDER = "log"
+_HINT = f"{_FOLDER}/latest"
+_ATTEMPTS = 100
+
+
+class _Preamble(msgspec.Struct):
+    lakebloom: int
+    crc32: int
+
+
+def encode_entry(entry: Entry) -> bytes:
+    """Return an entry's bytes: a line with the format version and checksum, and a line with the entry."""
+    body = msgspec.json.encode(entry)
+    return msgspec.json.encode(_Preamble(FORMAT_VERSION, zlib.crc32(body))) + b"\n" + body + b"\n"
+
+
+def decode_entry(data: bytes, path: str) -> Entry:
+    """Return the entry of these bytes. Raises CorruptIndexError or UnknownFormatError."""
+    first, _, rest = data.partition(b"\n")
+    body = rest.removesuffix(b"\n")
+    try:
+        preamble = msgspec.json.decode(first, type=_Preamble)
+    except msgspec.MsgspecError as error:
+        raise _corrupt(path, str(error)) from error
+    if preamble.lakebloom != FORMAT_VERSION:
+        raise UnknownFormatError(
+            f"cannot read {path}: this version of lakebloom reads format {FORMAT_VERSION}",
+            found=f"format {preamble.lakebloom}",
+            hint="upgrade lakebloom; until then queries read all files",
+        )
+    if zlib.crc32(body) != preamble.crc32:
+        raise _corrupt(path, "a checksum that does not fit")
+    try:
+        return msgspec.json.decode(body, type=Entry)
+    except msgspec.MsgspecError as error:
+        raise _corrupt(path, str(error)) from error
+
+
+def _corrupt(path: str, found: str) -> CorruptIndexError:
+    return CorruptIndexError(
+        f"cannot read the log entry {path}",
+        found=found,
+        hint="restore the file from a backup, or create the index anew; until then queries read all files",
+    )
+
+
+def entry_path(version: int) -> str:
+    """Return where an entry is stored.
+
+    >>> entry_path(7)
+    'log/00000000000000000007.json'
+    """
+    return f"{_FOLDER}/{version:020d}.json"
+
+
+class Log:
+    """The log of one index."""
+
+    def __init__(self, storage: Storage, name: str) -> None:
+        self._storage = storage
+        self._name = name
+        self._newest: Entry | None = None
+
+    def read(self, version: int) -> Entry:
+        """Return one entry. Raises NotFoundError where the number is not taken, or its entry was vacuumed."""
+        path = entry_path(version)
+        return decode_entry(bytes(self._storage.read(path)), path)
+
+    def newest(self) -> Entry:
+        """Return the newest entry. Raises IndexNotFoundError where there is none."""
+        entry = self._newest or self._first_guess()
+        while True:
+            try:
+                entry = self.read(entry.version + 1)
+            except NotFoundError:
+                self._newest = entry
+                return entry
+
+    def _first_guess(self) -> Entry:
+        try:
+            return self.read(int(bytes(self._storage.read(_HINT))))
+        except (NotFoundError, ValueError):
+            pass
+        versions = self.versions()
+        if not versions:
+            raise IndexNotFoundError(
+                f"there is no index named {self._name!r}",
+                found=f"no log at {self._storage.uri}",
+                hint="see lake.indexes() for those that exist",
+            )
+        return self.read(versions[-1])
+
+    def versions(self) -> list[int]:
+        """Return the numbers of the entries that are stored, in order. This lists the log."""
+        names = (file.path.removeprefix(f"{_FOLDER}/") for file in self._storage.list(_FOLDER))
+        return sorted(int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdigit())
+
+    def create(self, entry: Entry) -> Entry:
+        """Write the first entry. Raises AlreadyExistsError where there is one."""
+        self._storage.put_if_absent(entry_path(entry.version), encode_entry(entry))
+        self._written(entry)
+        return entry
+
+    def commit(self, change: Callable[[Entry], Entry | None]) -> Entry | None:
+        """Apply a change to the newest state and write it as the next entry; None where the change gives nothing.
+
+        ``change`` may run several times: when another writer takes the number first, it is applied to that writer's
+        state. It raises for a state that it cannot change.
+        """
+        for _ in range(_ATTEMPTS):
+            base = self.newest()
+            changed = change(base)
+            if changed is None:
+                return None
+            entry = msgspec.structs.replace(changed, version=base.version + 1, timestamp_ms=now_ms(base.timestamp_ms))
+            try:
+                self._storage.put_if_absent(entry_path(entry.version), encode_entry(entry))
+            except AlreadyExistsError:
+                continue
+            self._written(entry)
+            return entry
+        raise CommitConflictError(
+            f"cannot commit to index {self._name!r}",
+            found=f"another writer was first {_ATTEMPTS} times in a row",
+            hint="try again when fewer writers are at work",
+        )
+
+    def _written(self, entry: Entry) -> None:
+        self._newest = entry
+        try:
+            self._storage.write(_HINT, str(entry.version).encode())
+        except StorageError:
+            # The commit stands. Readers find it without the hint.
+            return
+
+    def forget(self) -> None:
+        """Read from storage at the next question, as a new process would."""
+        self._newest = None
+
+
+def now_ms(after: int = 0) -> int:
+    """Return the time in milliseconds, later than ``after`` even if a clock went back."""
+    return max(int(time.time() * 1000), after + 1)

@@ -1,0 +1,127 @@
+"""What a log entry holds, as typed records. They are the JSON of docs/FORMAT.md, field by field.
+
+Entries are read strictly: an unknown field is an error, because a reader that ignores what it does not know could skip
+what it should not.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+FORMAT_VERSION = 1
+
+State: TypeAlias = Literal["active", "deleted"]
+Operation: TypeAlias = Literal["create", "refresh", "optimize", "delete", "restore"]
+Granularity: TypeAlias = Literal["file", "row_group"] | int
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of all records."""
+
+
+class FileRecord(Record, frozen=True):
+    """A file of the index, relative to the index's own directory."""
+
+    path: str
+    size_bytes: int
+    crc32: int
+
+
+class ColumnRecord(Record, frozen=True):
+    """An indexed column: the parts of its name, and its Spark type when the index was created."""
+
+    path: tuple[str, ...]
+    type: str
+
+
+class SourceRecord(Record, frozen=True):
+    """Where the table is and how it is read."""
+
+    format: str
+    locations: tuple[str, ...]
+    options: dict[str, str] = {}
+    table: str | None = None
+    schema_json: str | None = None
+    """The table's schema as Spark writes it in JSON."""
+    partition_columns: tuple[str, ...] = ()
+
+
+class ConfigRecord(Record, frozen=True):
+    """What the user asked for."""
+
+    name: str
+    columns: tuple[ColumnRecord, ...]
+    fpp: float | None
+    """The false-positive rate; null follows the number of units."""
+    expected_items: int | None
+    granularity: Granularity
+    global_filter: bool
+
+
+class TileRecord(Record, frozen=True):
+    """The filters of some units of a segment, for one column and one layer, block-major."""
+
+    column: int
+    """Which column, by its place in the configuration."""
+    number: int
+    """Which of the column's tiles: the units that name this number, in their order."""
+    layer: int
+    """0: an ordinary filter over the hash; 1: one over the mixed hash."""
+    num_blocks: int
+    num_units: int
+    blocks_offset: int
+    """Where the blocks start in the file."""
+    checks_offset: int
+    """Where the checksum of each block starts in the file."""
+    file: FileRecord
+
+
+class SegmentRecord(Record, frozen=True):
+    """An immutable set of units and their filters."""
+
+    id: str
+    types: tuple[str, ...]
+    """The Spark type under which each column was hashed here."""
+    fpp: float
+    num_files: int
+    num_units: int
+    num_rows: int
+    source_bytes: int
+    units: FileRecord
+    tiles: tuple[TileRecord, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all its files."""
+        return self.units.size_bytes + sum(tile.file.size_bytes for tile in self.tiles)
+
+
+class GlobalRecord(Record, frozen=True):
+    """One filter over a whole column."""
+
+    column: int
+    num_blocks: int
+    fpp: float
+    """Its rate, estimated from its bits."""
+    ndv: float
+    segments: tuple[str, ...]
+    """The segments whose values it holds."""
+    file: FileRecord
+
+
+class Entry(Record, frozen=True):
+    """One commit: the whole state of an index."""
+
+    version: int
+    timestamp_ms: int
+    operation: Operation
+    state: State
+    writer: str
+    config: ConfigRecord
+    source: SourceRecord
+    segments: tuple[SegmentRecord, ...] = ()
+    global_filters: tuple[GlobalRecord, ...] = ()
+    summary: dict[str, int | float] = {}
+    """What the operation did, for people."""

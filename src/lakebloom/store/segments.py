@@ -1,0 +1,158 @@
+"""Segments: an immutable set of units with their filters, written once by one task, read block by block.
+
+    segments/<id>/units.arrow                               the unit table
+    segments/<id>/<column>.<number>.<layer>.tile.arrow      the filters
+
+A segment is invisible until a commit names it, so a task that fails or runs twice leaves only files to vacuum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import numpy as np
+
+from lakebloom.sbbf.kernels import portable
+from lakebloom.sbbf.layers import mix
+from lakebloom.store import tiles
+from lakebloom.store.records import SegmentRecord, TileRecord
+from lakebloom.store.units import NO_TILE, Unit, UnitTable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakebloom.sbbf.kernels import BoolArray, HashArray, WordArray
+    from lakebloom.storage import Storage
+    from lakebloom.store.records import ConfigRecord
+    from lakebloom.tables.columns import ColumnPath
+
+FOLDER = "segments"
+_LABEL_LENGTH = 80
+_PROBE_BYTES = 16 << 20
+"""How much of a tile is held at once while many values are looked up."""
+
+
+class SegmentWriter:
+    """Writes one segment: tiles as they are finished, then the unit table."""
+
+    def __init__(self, storage: Storage, segment_id: str, columns: Sequence[ColumnPath]) -> None:
+        self._storage = storage
+        self._id = segment_id
+        self._columns = columns
+        self._tiles: list[TileRecord] = []
+        self._members: list[tuple[int, int, list[int]]] = []
+
+    def add_tile(self, column: int, members: list[int], layers: Sequence[WordArray]) -> None:
+        """Write the filters of some units (by their numbers in the segment) as [num_blocks, num_units, 8] words."""
+        number = sum(1 for other, _, _ in self._members if other == column)
+        self._members.append((column, number, members))
+        for layer, blocks in enumerate(layers):
+            path = f"{FOLDER}/{self._id}/{self._label(column)}.{number}.{layer}.tile.arrow"
+            self._tiles.append(tiles.write_tile(self._storage, path, blocks, column=column, number=number, layer=layer))
+
+    def _label(self, column: int) -> str:
+        label = ".".join(quote(part, safe="") for part in self._columns[column])
+        return label if len(label) <= _LABEL_LENGTH else f"{label[:_LABEL_LENGTH]}~{column}"
+
+    def finish(self, units: list[Unit], types: Sequence[str], fpp: float) -> SegmentRecord:
+        """Write the unit table and return the segment's record."""
+        facts = [list(unit.columns) for unit in units]
+        for column, number, members in self._members:
+            for member in members:
+                facts[member][column] = replace(facts[member][column], tile=number)
+        placed = [replace(unit, columns=tuple(columns)) for unit, columns in zip(units, facts, strict=True)]
+        table = UnitTable.of(placed, len(self._columns))
+        files = {unit.file for unit in units}
+        return SegmentRecord(
+            id=self._id,
+            types=tuple(types),
+            fpp=fpp,
+            num_files=len(files),
+            num_units=len(units),
+            num_rows=sum(unit.row_count for unit in units),
+            source_bytes=sum(file.size_bytes for file in files),
+            units=table.write(self._storage, f"{FOLDER}/{self._id}/units.arrow"),
+            tiles=tuple(self._tiles),
+        )
+
+
+class Segment:
+    """One segment, open for questions. Its unit table is read once; a question reads one row of each tile."""
+
+    def __init__(self, storage: Storage, record: SegmentRecord, config: ConfigRecord) -> None:
+        self.record = record
+        self._storage = storage
+        self._columns = {column.path: number for number, column in enumerate(config.columns)}
+
+    @cached_property
+    def units(self) -> UnitTable:
+        """The unit table. Raises CorruptIndexError."""
+        return UnitTable.read(self._storage, self.record.units, len(self._columns))
+
+    @property
+    def num_units(self) -> int:
+        """The number of units."""
+        return self.record.num_units
+
+    def column_type(self, column: ColumnPath) -> str | None:
+        """Return the Spark type under which a column was hashed here, None for a column that is not indexed."""
+        number = self._columns.get(column)
+        return None if number is None else self.record.types[number]
+
+    def row_counts(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the number of rows of each unit."""
+        return self.units.whole("row_count")
+
+    def null_counts(self, column: ColumnPath) -> tuple[np.ndarray[Any, np.dtype[np.int64]], BoolArray]:
+        """Return the number of NULLs of each unit, and whether it is known."""
+        return self.units.null_counts(self._columns[column])
+
+    def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
+        """Tell for each unit whether it may hold a value with one of these hashes."""
+        number = self._columns[column]
+        tile_of_unit = self.units.tiles(number)
+        keep: BoolArray = tile_of_unit == NO_TILE
+        for tile_number, layers in self.layers(number).items():
+            keep[tile_of_unit == tile_number] = self._probe(layers, np.unique(hashes))
+        return keep
+
+    def layers(self, column: int) -> dict[int, list[TileRecord]]:
+        """Return the tiles of a column by number, each as its layers."""
+        found: dict[int, list[TileRecord]] = {}
+        for tile in sorted(self.record.tiles, key=lambda tile: (tile.number, tile.layer)):
+            if tile.column == column:
+                found.setdefault(tile.number, []).append(tile)
+        return found
+
+    def _probe(self, layers: list[TileRecord], hashes: HashArray) -> BoolArray:
+        hit = np.zeros(layers[0].num_units, dtype=np.bool_)
+        step = max(1, _PROBE_BYTES // (32 * len(hit)))
+        for start in range(0, len(hashes), step):
+            hit |= self._probe_some(layers, hashes[start : start + step])
+        return hit
+
+    def _probe_some(self, layers: list[TileRecord], hashes: HashArray) -> BoolArray:
+        passed = self._contains(layers[0], hashes)
+        for layer in layers[1:]:
+            # Only hashes that some unit let through are asked of the next layer, most often none.
+            some = passed.any(axis=1)
+            hashes, passed = mix(hashes[some]), passed[some]
+            if len(hashes):
+                passed &= self._contains(layer, hashes)
+        hit: BoolArray = np.any(passed, axis=0)
+        return hit
+
+    def _contains(self, tile: TileRecord, hashes: HashArray) -> BoolArray:
+        """Return [num_hashes, num_units]: whether all bits of the hash are set in the unit's filter."""
+        blocks = portable.block_numbers(hashes, tile.num_blocks)
+        distinct, place = np.unique(blocks, return_inverse=True)
+        rows = tiles.read_rows(self._storage, tile, distinct)
+        wanted = portable.masks(hashes).view(np.uint64)
+        out = np.empty((len(hashes), tile.num_units), dtype=np.bool_)
+        for i, row in enumerate(place):
+            words = rows[row].view(np.uint64)
+            out[i] = ((words & wanted[i]) == wanted[i]).all(axis=1)
+        return out

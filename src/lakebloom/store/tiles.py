@@ -1,0 +1,90 @@
+"""Tiles: the filters of many units side by side, so that one value reads one contiguous row.
+
+    block 0        | unit 0: 32 bytes | unit 1: 32 bytes | ... | unit n-1 |      one FixedSizeBinary(32 n) value
+    block 1        | unit 0           | unit 1           | ... | unit n-1 |
+    ...
+    block z-1
+
+All units of a tile have z blocks, so a value falls into the same block number for each: one row of 32 n bytes answers
+for all of them. The file is an Arrow IPC file with the columns ``block`` and ``crc32`` (the checksum of each row);
+the log records where in the file both start, so that a lookup reads just one row and its checksum.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from lakebloom.errors import NotFoundError, StorageError
+from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
+from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, read_blob, write_blob
+from lakebloom.store.records import FORMAT_VERSION, TileRecord
+
+if TYPE_CHECKING:
+    from lakebloom.sbbf.kernels import WordArray
+    from lakebloom.storage import Storage
+
+_CHECK_BYTES = 4
+
+
+def write_tile(storage: Storage, path: str, blocks: WordArray, *, column: int, number: int, layer: int) -> TileRecord:
+    """Store a tile of [num_blocks, num_units, 8] words and return its record."""
+    num_blocks, num_units, _ = blocks.shape
+    rows = np.ascontiguousarray(blocks).reshape(num_blocks, -1).view(np.uint8)
+    data = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(BYTES_PER_BLOCK * num_units), num_blocks, [None, pa.py_buffer(rows)]
+    )
+    checks = pa.array(np.fromiter((zlib.crc32(row.data) for row in rows), dtype=np.uint32, count=num_blocks))
+    metadata = {"lakebloom": str(FORMAT_VERSION), "layer": str(layer)}
+    table = pa.table({"block": data, "crc32": checks}).replace_schema_metadata(metadata)
+    contents = arrow_ipc_bytes(table)
+    blocks_offset, checks_offset = _offsets(contents)
+    return TileRecord(
+        column=column,
+        number=number,
+        layer=layer,
+        num_blocks=num_blocks,
+        num_units=num_units,
+        blocks_offset=blocks_offset,
+        checks_offset=checks_offset,
+        file=write_blob(storage, path, contents),
+    )
+
+
+def _offsets(contents: pa.Buffer) -> tuple[int, int]:
+    batch = pa.ipc.open_file(contents).get_batch(0)
+    blocks, checks = (column.buffers()[1].address - contents.address for column in batch.columns)
+    return blocks, checks
+
+
+def read_rows(storage: Storage, tile: TileRecord, blocks: np.ndarray[Any, Any]) -> list[WordArray]:
+    """Return the [num_units, 8] words of each of these blocks, read with one request and checked.
+
+    Raises CorruptIndexError where the tile is missing, short or altered.
+    """
+    width = BYTES_PER_BLOCK * tile.num_units
+    numbers = blocks.tolist()
+    rows = [(tile.blocks_offset + number * width, width) for number in numbers]
+    checks = [(tile.checks_offset + number * _CHECK_BYTES, _CHECK_BYTES) for number in numbers]
+    try:
+        views = storage.read_ranges(tile.file.path, rows + checks)
+    except NotFoundError as error:
+        raise corrupt(tile.file.path, "no such file") from error
+    except StorageError as error:
+        raise corrupt(tile.file.path, error.found or str(error)) from error
+    data, expected = views[: len(rows)], views[len(rows) :]
+    for number, row, check in zip(numbers, data, expected, strict=True):
+        if zlib.crc32(row) != int.from_bytes(check, "little"):
+            raise corrupt(tile.file.path, f"a checksum that does not fit block {number}")
+    return [np.frombuffer(row, dtype="<u4").reshape(tile.num_units, WORDS_PER_BLOCK) for row in data]
+
+
+def read_tile(storage: Storage, tile: TileRecord) -> WordArray:
+    """Return all of a tile as [num_blocks, num_units, 8] words, checked."""
+    data = read_blob(storage, tile.file)
+    count = tile.num_blocks * tile.num_units * WORDS_PER_BLOCK
+    words = np.frombuffer(data, dtype="<u4", count=count, offset=tile.blocks_offset)
+    return words.reshape(tile.num_blocks, tile.num_units, WORDS_PER_BLOCK)

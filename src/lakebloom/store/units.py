@@ -1,0 +1,151 @@
+"""The unit table of a segment: which rows of which file each unit covers, and what is known of its columns.
+
+One row a unit. ``tile.<c>`` says which of column c's tiles holds the unit's filter: the j-th unit that names tile k is
+the j-th unit of that tile. A unit without a filter for a column (a file whose type could not be read) has no tile
+there, and is always kept. A null count that is not known is null, and stays so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, read_blob, write_blob
+from lakebloom.store.records import FORMAT_VERSION, FileRecord
+from lakebloom.tables.files import TableFile
+
+if TYPE_CHECKING:
+    from lakebloom.sbbf.kernels import BoolArray
+    from lakebloom.storage import Storage
+
+NO_TILE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFacts:
+    """What is known of one column in one unit."""
+
+    null_count: int | None
+    tile: int = NO_TILE
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A run of rows of one file."""
+
+    file: TableFile
+    row_start: int
+    row_count: int
+    row_group_start: int
+    row_group_count: int
+    """The Parquet row groups that overlap the rows; 0 for a format without them."""
+    columns: tuple[ColumnFacts, ...]
+
+
+def _schema(num_columns: int) -> pa.Schema:
+    fields = [
+        pa.field("file", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+        pa.field("size_bytes", pa.int64(), nullable=False),
+        pa.field("mtime_ms", pa.int64(), nullable=False),
+        pa.field("row_start", pa.int64(), nullable=False),
+        pa.field("row_count", pa.int64(), nullable=False),
+        pa.field("row_group_start", pa.int32(), nullable=False),
+        pa.field("row_group_count", pa.int32(), nullable=False),
+    ]
+    for column in range(num_columns):
+        fields.append(pa.field(f"null_count.{column}", pa.int64()))
+        fields.append(pa.field(f"tile.{column}", pa.int32()))
+    return pa.schema(fields, metadata={"lakebloom": str(FORMAT_VERSION)})
+
+
+class UnitTable:
+    """The units of one segment, as columns."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    @classmethod
+    def of(cls, units: list[Unit], num_columns: int) -> UnitTable:
+        """Return the table of these units."""
+        columns: list[list[Any]] = [
+            [unit.file.uri for unit in units],
+            [unit.file.size_bytes for unit in units],
+            [unit.file.mtime_ms for unit in units],
+            [unit.row_start for unit in units],
+            [unit.row_count for unit in units],
+            [unit.row_group_start for unit in units],
+            [unit.row_group_count for unit in units],
+        ]
+        for column in range(num_columns):
+            columns.append([unit.columns[column].null_count for unit in units])
+            tiles = [unit.columns[column].tile for unit in units]
+            columns.append([None if tile == NO_TILE else tile for tile in tiles])
+        schema = _schema(num_columns)
+        arrays = [
+            pa.array(values, pa.string()).dictionary_encode() if field.name == "file" else pa.array(values, field.type)
+            for field, values in zip(schema, columns, strict=True)
+        ]
+        return cls(pa.table(arrays, schema=schema))
+
+    @classmethod
+    def read(cls, storage: Storage, record: FileRecord, num_columns: int) -> UnitTable:
+        """Read and check the table. Raises CorruptIndexError."""
+        data = read_blob(storage, record)
+        try:
+            table = pa.ipc.open_file(pa.py_buffer(data)).read_all()
+        except pa.ArrowException as error:
+            raise corrupt(record.path, str(error)) from error
+        if not table.schema.equals(_schema(num_columns)):
+            raise corrupt(record.path, f"another schema: {', '.join(table.schema.names)}")
+        return cls(table)
+
+    def write(self, storage: Storage, path: str) -> FileRecord:
+        """Store the table and return the record by which it is read again."""
+        return write_blob(storage, path, arrow_ipc_bytes(self._table))
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    @cached_property
+    def files(self) -> list[TableFile]:
+        """The file of each unit."""
+        columns = (self._table[name].to_pylist() for name in ("file", "size_bytes", "mtime_ms"))
+        return [TableFile(*identity) for identity in zip(*columns, strict=True)]
+
+    def whole(self, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return a column that is never null, by name, as numbers."""
+        numbers: np.ndarray[Any, np.dtype[np.int64]] = self._table[name].to_numpy().astype(np.int64, copy=False)
+        return numbers
+
+    def null_counts(self, column: int) -> tuple[np.ndarray[Any, np.dtype[np.int64]], BoolArray]:
+        """Return the null count of each unit, and whether it is known."""
+        counts = self._table[f"null_count.{column}"]
+        return counts.fill_null(0).to_numpy(), counts.is_valid().to_numpy()
+
+    def tiles(self, column: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the number of each unit's tile, NO_TILE where it has no filter."""
+        numbers: np.ndarray[Any, np.dtype[np.int64]] = self._table[f"tile.{column}"].fill_null(NO_TILE).to_numpy()
+        return numbers
+
+    def units(self, num_columns: int) -> list[Unit]:
+        """Return the units one by one, for rewriting."""
+        nulls = [self._table[f"null_count.{column}"].to_pylist() for column in range(num_columns)]
+        tiles = [self.tiles(column).tolist() for column in range(num_columns)]
+        row_start, row_count, group_start, group_count = (
+            self.whole(name).tolist() for name in ("row_start", "row_count", "row_group_start", "row_group_count")
+        )
+        return [
+            Unit(
+                file,
+                row_start[i],
+                row_count[i],
+                group_start[i],
+                group_count[i],
+                tuple(ColumnFacts(nulls[c][i], tiles[c][i]) for c in range(num_columns)),
+            )
+            for i, file in enumerate(self.files)
+        ]

@@ -1,0 +1,50 @@
+"""What makes a file the same file: its URI, its size and the time of its last change.
+
+A filter is trusted only for the file it was built from, so whoever lists a table (Spark, obstore, plain Python) has to
+write these three down in the same way:
+
+    uri         the canonical, decoded form of ``lakebloom.storage.uri``
+    size_bytes  as listed
+    mtime_ms    rounded down, as Java does: to milliseconds on disks and HDFS, to whole seconds on object stores
+
+Object stores tell seconds only: S3 and Azure always, GCS and MinIO when asked for one object. Their listings may show
+milliseconds of the same moment, and Hadoop's connectors pass on the one or the other, so the milliseconds cannot be
+part of what a file is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["OBJECT_SCHEMES", "TableFile", "comparable_mtime_ms"]
+
+OBJECT_SCHEMES = frozenset({"s3", "gs", "az", "abfs", "memory"})
+"""The schemes that obstore serves."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """A file's identity.
+
+    >>> TableFile("s3://lake/t/a.parquet", 10, 1_700_000_000_123).mtime_ms
+    1700000000000
+    """
+
+    uri: str
+    size_bytes: int
+    mtime_ms: int
+
+    def __post_init__(self) -> None:
+        # Here and not with the listers: there is no other way to make one.
+        object.__setattr__(self, "mtime_ms", comparable_mtime_ms(self.uri, self.mtime_ms))
+
+
+def comparable_mtime_ms(uri: str, mtime_ms: int) -> int:
+    """The modification time of the file at a canonical URI, as far as all listers agree on it.
+
+    >>> comparable_mtime_ms("file:///t/a.parquet", 1_700_000_000_123)
+    1700000000123
+    """
+    if uri.partition(":")[0] in OBJECT_SCHEMES:
+        return mtime_ms - mtime_ms % 1000
+    return mtime_ms

@@ -1,0 +1,80 @@
+"""A builder that runs its tasks in this process: everything but Spark is real."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lakebloom.errors import NotFoundError
+from lakebloom.index.build_segment import build_segment
+from lakebloom.index.building import Workshop
+from lakebloom.index.catalog import Catalog
+from lakebloom.index.plan import BuildPlan, BuildResult, FileGroup, Progress
+from lakebloom.index.settings import Settings
+from lakebloom.store.records import ColumnRecord, SourceRecord
+from lakebloom.tables.listing import list_files
+
+if TYPE_CHECKING:
+    from lakebloom.storage import Storage
+    from lakebloom.tables.files import TableFile
+
+_JSON_NAMES = {"bigint": "long", "int": "integer", "smallint": "short", "tinyint": "byte"}
+
+
+class LocalBuilder:
+    """Builds segments one after the other, writing through the catalog's own storage."""
+
+    def __init__(self, catalog: Catalog, tasks: int = 2) -> None:
+        self._catalog = catalog
+        self._tasks = tasks
+
+    def list_files(self, source: SourceRecord) -> list[TableFile]:
+        try:
+            return list_files(source.locations, {})
+        except NotFoundError:
+            return []
+
+    def parallelism(self) -> int:
+        return self._tasks
+
+    def build(
+        self,
+        plan: BuildPlan,
+        source: SourceRecord,
+        groups: Sequence[FileGroup],
+        progress: Callable[[Progress], None] | None,
+    ) -> BuildResult:
+        storage: Storage = self._catalog.index(plan.index_uri.rpartition("/")[2]).storage
+        built = [build_segment(plan, group, storage) for group in groups]
+        merged = list(built[0][1])
+        for _, partial in built[1:]:
+            merged = [f | g for f, g in zip(merged, partial, strict=True)]
+        return BuildResult([result for result, _ in built], merged)
+
+
+def workshop(catalog: Catalog, *, tasks: int = 2, **settings: int) -> Workshop:
+    """Everything that create and refresh need."""
+    return Workshop(catalog, LocalBuilder(catalog, tasks), Settings(**settings))
+
+
+def source_of(table: Path, types: dict[str, str]) -> tuple[SourceRecord, list[ColumnRecord]]:
+    """The record and the schema of a Parquet directory with these flat columns (Spark type names)."""
+    import json
+
+    fields = [
+        {"name": name, "type": _JSON_NAMES.get(kind, kind), "nullable": True, "metadata": {}}
+        for name, kind in types.items()
+    ]
+    schema_json = json.dumps({"type": "struct", "fields": fields})
+    record = SourceRecord(format="parquet", locations=(f"file://{table}",), schema_json=schema_json)
+    return record, [ColumnRecord((name,), kind) for name, kind in types.items()]
+
+
+def write_parquet(path: Path, columns: dict[str, pa.Array | list], **options: object) -> None:
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path, **options)

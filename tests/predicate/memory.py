@@ -1,0 +1,73 @@
+"""Filters of a table held in memory: exact ones (sets of hashes) and real ones, for units cut out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebloom import Sbbf
+from lakebloom.predicate.units import BoolArray, HashArray, IntArray
+from lakebloom.sbbf.hashing import hash_array
+from lakebloom.tables.columns import ColumnPath, arrow_type
+
+
+def leaf(table: pa.Table, column: ColumnPath) -> pa.Array:
+    array = table.column(column[0]).combine_chunks()
+    return pc.struct_field(array, list(column[1:])) if column[1:] else array
+
+
+@dataclass
+class ExactFilters:
+    """A filter that is never wrong. Columns that are not in ``types`` have none."""
+
+    units: Sequence[pa.Table]
+    types: Mapping[ColumnPath, str]
+    unknown_null_counts: Collection[int] = ()
+    unknown_row_counts: Collection[int] = ()
+    probes: list[tuple[ColumnPath, int]] = field(default_factory=list)
+    """What was asked of the filters: column and number of hashes."""
+
+    @property
+    def num_units(self) -> int:
+        return len(self.units)
+
+    def column_type(self, column: ColumnPath) -> str | None:
+        return self.types.get(column)
+
+    def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
+        self.probes.append((column, len(hashes)))
+        return np.array([self.holds_any(self.hashes_of(unit, column), hashes) for unit in self.units], dtype=np.bool_)
+
+    def holds_any(self, held: HashArray, hashes: HashArray) -> bool:
+        return not set(held.tolist()).isdisjoint(hashes.tolist())
+
+    def hashes_of(self, unit: pa.Table, column: ColumnPath) -> HashArray:
+        array = leaf(unit, column).cast(arrow_type(self.types[column]))
+        return hash_array(array.drop_null())[0]
+
+    def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
+        known = np.array([i not in self.unknown_null_counts for i in range(self.num_units)], dtype=np.bool_)
+        counts = np.array([leaf(unit, column).null_count for unit in self.units], dtype=np.int64)
+        return np.where(known, counts, 0), known
+
+    def row_counts(self) -> IntArray:
+        counts = [-1 if i in self.unknown_row_counts else unit.num_rows for i, unit in enumerate(self.units)]
+        return np.array(counts, dtype=np.int64)
+
+
+class BloomFilters(ExactFilters):
+    """The same with Bloom filters of one block, which are wrong at times, in the harmless direction."""
+
+    def holds_any(self, held: HashArray, hashes: HashArray) -> bool:
+        bloom = Sbbf(1)
+        bloom.insert_hashes(held)
+        return bool(bloom.might_contain_hashes(hashes).any())
+
+
+def units_of(column: str, values: Sequence[Sequence[object]], type: pa.DataType) -> list[pa.Table]:
+    """One column, one list of values for each unit."""
+    return [pa.table({column: pa.array(unit, type)}) for unit in values]

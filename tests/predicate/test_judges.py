@@ -1,0 +1,74 @@
+"""Engines as judges of ``row_mask``: DuckDB for three-valued logic, Spark for the meaning of every comparison."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lakebloom.predicate.from_python import literal as literal_of
+from lakebloom.predicate.rows import row_mask
+from lakebloom.predicate.spark_types import Kind, spark_type
+from lakebloom.predicate.tree import Compare, Equals, EqualsNullSafe, IsIn, Not, Predicate
+from tests.predicate.sql import duckdb_literal, spark_literal, to_sql
+from tests.predicate.strategies import SCHEMA, TYPES, leaves, literals_for, literals_of, rows, table_of, trees
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module")
+def connection() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
+
+
+@settings(max_examples=150, deadline=None)
+@given(predicate=trees(leaves([("big",), ("t",), ("d",), ("s", "k")], literals_of)), rows=rows(min_size=1))
+def test_duckdb_finds_the_same_rows(
+    connection: duckdb.DuckDBPyConnection, predicate: Predicate, rows: list[dict[Any, Any]]
+) -> None:
+    connection.register("data", table_of(rows).append_column("n", pa.array(range(len(rows)))))
+    where = to_sql(predicate, '"', "IS NOT DISTINCT FROM", duckdb_literal)
+    found = connection.execute(f"SELECT n FROM data WHERE {where} ORDER BY n").fetchall()
+    mask = row_mask(predicate, table_of(rows), TYPES).to_pylist()
+    assert [n for (n,) in found] == [n for n, true in enumerate(mask) if true]
+
+
+# Spark calls `integer_column < 18446744073709551616` TRUE, even where the column is NULL.
+SPARK_FORGETS_NULL = [(Kind.INTEGER, literal_of(2**64))]
+
+
+def all_comparisons() -> list[Predicate]:
+    """Every column with every literal that it may meet."""
+    found: list[Predicate] = []
+    for column, name in TYPES.items():
+        literals = literals_for(name)
+        for literal in literals:
+            found += [Equals(column, literal), Not(EqualsNullSafe(column, literal))]
+            if (spark_type(name).kind, literal) not in SPARK_FORGETS_NULL:
+                found += [Compare(column, op, literal) for op in ("<", ">=")]
+        found += [IsIn(column, (one, other)) for one, other in product(literals[:12:3], literals[1::4])]
+    return found
+
+
+@pytest.mark.spark
+def test_spark_compares_like_this(spark: SparkSession) -> None:
+    longest = max(len(values) for _, values in SCHEMA.values())
+    rows = [
+        {column: values[i] if i < len(values) else None for column, (_, values) in SCHEMA.items()}
+        for i in range(longest + 1)
+    ]
+    table = table_of(rows)
+    frame = spark.createDataFrame(table).coalesce(1).cache()
+    predicates = all_comparisons()
+    for start in range(0, len(predicates), 200):
+        batch = predicates[start : start + 200]
+        texts = [to_sql(predicate, "`", "<=>", spark_literal) for predicate in batch]
+        spark_says = frame.selectExpr(*(f"coalesce({text}, false) AS p{i}" for i, text in enumerate(texts))).toArrow()
+        for i, (predicate, text) in enumerate(zip(batch, texts, strict=True)):
+            assert row_mask(predicate, table, TYPES).to_pylist() == spark_says.column(i).to_pylist(), text

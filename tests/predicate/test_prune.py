@@ -1,0 +1,215 @@
+"""Exact sets of units: data, predicate, what is kept, what was asked of the filters, and what is said about it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from lakebloom.predicate import prune
+from lakebloom.predicate.build import col
+from lakebloom.predicate.literals import to_hashes
+from lakebloom.predicate.prune import Pruned, Pruner, Unused, Used, can_match
+from lakebloom.predicate.reasons import Reason
+from lakebloom.predicate.text import to_text
+from lakebloom.predicate.tree import And, Equals, Literal, Or, Predicate, Unknown
+from lakebloom.predicate.units import BoolArray, HashArray
+from lakebloom.tables.columns import ColumnPath
+from tests.predicate.memory import ExactFilters
+
+A, B, BARE = col("a"), col("b"), col("bare")
+ODD = Unknown("NOT_SUPPORTED", "odd(a)")
+
+UNITS = [
+    pa.table({"a": pa.array(a, pa.int32()), "b": pa.array(b, pa.string()), "bare": pa.array(a, pa.int32())})
+    for a, b in [
+        ([1, 2], ["x", "y"]),
+        ([2, None], ["x", None]),
+        ([None, None], ["z", "z"]),
+        ([3, 3], [None, None]),
+        ([], []),
+    ]
+]
+TYPES = {("a",): "int", ("b",): "string"}
+
+
+def filters() -> ExactFilters:
+    return ExactFilters(UNITS, TYPES)
+
+
+def kept(pruned: Pruned) -> list[int]:
+    return np.flatnonzero(pruned.keep).tolist()
+
+
+ALL = [0, 1, 2, 3, 4]
+# Predicate, units kept, columns whose filters were read (in order).
+CASES: list[tuple[Predicate, list[int], str]] = [
+    (A == 1, [0], "a"),
+    (A == 2, [0, 1], "a"),
+    (A == 9, [], "a"),
+    (A.eq_null_safe(3), [3], "a"),
+    (A.isin([1, 3, 9]), [0, 3], "a"),
+    (A.isin([1, None]), [0], "a"),
+    (A == None, [], ""),  # noqa: E711
+    (A.isin([]), [], ""),
+    (A.is_null(), [1, 2], ""),
+    (A.eq_null_safe(None), [1, 2], ""),
+    (A.is_not_null(), [0, 1, 3], ""),
+    (~A.is_null(), [0, 1, 3], ""),
+    (A != 1, ALL, ""),
+    (A > 1, ALL, ""),
+    (ODD, ALL, ""),
+    (BARE == 1, ALL, ""),
+    (BARE.is_null(), ALL, ""),
+    (BARE.is_not_null(), ALL, ""),
+    (A == 1.0, ALL, ""),
+    (A == "1", ALL, ""),
+    # AND
+    ((A == 2) & (B == "y"), [0], "ab"),
+    ((A == 9) & (B == "y"), [], "a"),
+    ((A == 2) & (BARE == 1) & ODD & (B != "x"), [0, 1], "a"),
+    ((A == 2) & A.is_null(), [1], "a"),
+    ((A == 2) & (B == None), [], ""),  # noqa: E711
+    (B.is_null() & A.is_null() & (A == 2), [1], "a"),
+    (A.is_null() & A.is_not_null() & (B == "z") & (A == 3), [], "b"),
+    (And(()), ALL, ""),
+    # OR
+    ((A == 1) | (B == "z"), [0, 2], "ab"),
+    ((A == 1) | (BARE == 1), ALL, ""),
+    ((A == 1) | ODD, ALL, ""),
+    ((A == 1) | (A != 3), ALL, ""),
+    ((A == 1) | (B == 5), ALL, ""),
+    ((A == 1) | A.is_null(), [0, 1, 2], "a"),
+    ((A == 1) | (A == None), [0], "a"),  # noqa: E711
+    (A.is_null() | A.is_not_null() | (A == 1), [0, 1, 2, 3], ""),
+    (Or(()), [], ""),
+    # both
+    (((A == 1) | (B == "z")) & (A == 3), [], "aa"),
+    (((A == 1) | ODD) & (B == "z"), [2], "b"),
+    (((A == 1) & ODD) | ((B == "z") & (BARE == 1)), [0, 2], "ab"),
+    (~((A != 2) | (B != "y")), [0], "ab"),
+    (A.isin([2, 3]) & (B == "nowhere"), [], "b"),
+    (A.is_not_null() & ((A == 3) | A.is_not_null()), [0, 1, 3], ""),
+]
+
+
+@pytest.mark.parametrize(("predicate", "units", "asked"), CASES, ids=[to_text(case[0]) for case in CASES])
+def test_exact_units(predicate: Predicate, units: list[int], asked: str) -> None:
+    index = filters()
+    assert kept(can_match(predicate, index)) == units
+    assert [column for (column,), _ in index.probes] == list(asked)
+
+
+def test_unknown_null_counts_keep() -> None:
+    index = ExactFilters(UNITS, TYPES, unknown_null_counts={0, 2})
+    assert kept(can_match(A.is_null(), index)) == [0, 1, 2]
+    assert kept(can_match(A.is_not_null(), index)) == [0, 1, 2, 3]
+
+
+def test_unknown_row_counts_keep() -> None:
+    index = ExactFilters(UNITS, TYPES, unknown_row_counts={2, 4})
+    assert kept(can_match(A.is_not_null(), index)) == [0, 1, 2, 3, 4]
+    assert kept(can_match(A.is_null(), index)) == [1, 2]
+
+
+@dataclasses.dataclass
+class Saturated(ExactFilters):
+    """Filters that drop nothing."""
+
+    def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
+        return super().might_contain_any(column, hashes) | True
+
+
+def test_units_of_nothing_but_nulls_hold_no_value_whatever_the_filter_says() -> None:
+    assert kept(can_match(A == 1, Saturated(UNITS, TYPES))) == [0, 1, 3]
+    nothing_else = Saturated(UNITS[2:3], TYPES)
+    assert kept(can_match(A.isin([1, 2]), nothing_else)) == []
+    assert nothing_else.probes == []
+
+
+def test_values_are_asked_once() -> None:
+    index = filters()
+    can_match(A.isin([1, 1, 2, Literal("int", 1).decoded(), None]), index)
+    assert index.probes == [(("a",), 2)]
+
+
+def test_long_lists_are_not_asked() -> None:
+    index = filters()
+    pruned = can_match(A.isin([7, 8, 9]), index, max_values=2)
+    assert kept(pruned) == ALL
+    assert index.probes == []
+    assert [fact.reason for fact in pruned.unused] == [Reason.IN_LIST_TOO_LONG]
+    assert kept(can_match(A.isin([7, 8, 9]), index, max_values=3)) == []
+
+
+def test_facts() -> None:
+    predicate = (A == 2) & (B == 5) & (BARE == 1) & ODD & (A != 9) & (A < 3) & (B == "nowhere") & (A == 3)
+    pruned = can_match(predicate, filters())
+    assert [(fact.text, fact.column, fact.units_asked, fact.units_dropped) for fact in pruned.used] == [
+        ("a = 2", ("a",), 5, 3),
+        ("b = 'nowhere'", ("b",), 2, 2),
+    ]
+    assert [(fact.text, fact.column, fact.reason.value) for fact in pruned.unused] == [
+        ("b = 5", ("b",), "TYPE_MISMATCH"),
+        ("bare = 1", ("bare",), "NO_INDEX"),
+        ("odd(a)", None, "NOT_SUPPORTED"),
+        ("a <> 9", ("a",), "NEGATED"),
+        ("a < 3", ("a",), "NOT_SUPPORTED"),
+        ("a = 3", ("a",), "NOT_NEEDED"),
+    ]
+
+
+def test_facts_of_an_or_that_keeps_everything_name_every_reason() -> None:
+    pruned = can_match((A == 1) | ODD | (BARE == 1), filters())
+    assert pruned.used == ()
+    assert [fact.reason.value for fact in pruned.unused] == ["NOT_SUPPORTED", "NO_INDEX", "NOT_NEEDED"]
+
+
+def test_facts_of_what_needs_no_filter() -> None:
+    pruned = can_match((A == None) | B.is_null(), filters())  # noqa: E711
+    assert pruned.used == (Used(A == None, ("a",), 5, 5), Used(B.is_null(), ("b",), 5, 3))  # noqa: E711
+    assert pruned.unused == ()
+    assert can_match(BARE.is_null(), filters()).unused == (Unused(BARE.is_null(), ("bare",), Reason.NO_INDEX),)
+
+
+def test_a_resolver_decides_about_names() -> None:
+    def ignoring_case(column: ColumnPath) -> ColumnPath | None:
+        return next((known for known in TYPES if known == tuple(part.lower() for part in column)), None)
+
+    predicate = (col("A") == 1) & (col("BARE") == 1)
+    assert kept(can_match(predicate, filters())) == ALL
+    pruned = can_match(predicate, filters(), resolve=ignoring_case)
+    assert kept(pruned) == [0]
+    assert [fact.column for fact in pruned.used] == [("a",)]
+    assert [fact.column for fact in pruned.unused] == [("BARE",)]
+
+
+class Broken(ExactFilters):
+    def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
+        raise OSError("disk on fire")
+
+
+def test_errors_of_the_index_are_passed_on() -> None:
+    with pytest.raises(OSError, match="disk on fire"):
+        can_match(A == 1, Broken(UNITS, TYPES))
+    assert kept(can_match(A.is_null(), Broken(UNITS, TYPES))) == [1, 2]
+
+
+def test_no_units() -> None:
+    assert kept(can_match((A == 1) | B.is_null(), ExactFilters([], TYPES))) == []
+
+
+def test_a_pruner_hashes_once_for_each_type_of_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[str] = []
+
+    def count(literals: tuple[Literal, ...], column_type: str) -> tuple[HashArray, bool]:
+        hashed.append(column_type)
+        return to_hashes(literals, column_type)
+
+    monkeypatch.setattr(prune, "to_hashes", count)
+    pruner = Pruner(Equals(("a",), Literal("bigint", 1)))
+    wider = ExactFilters([pa.table({"a": pa.array([1], pa.int64())})], {("a",): "bigint"})
+    assert [kept(pruner.can_match(index)) for index in (filters(), wider, filters(), wider)] == [[0]] * 4
+    assert hashed == ["int", "bigint"]

@@ -1,0 +1,195 @@
+"""Rows that match, one trap at a time. Laws and outside judges are in test_laws and test_judges."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lakebloom.errors import InvalidArgumentError, LakebloomError, UnsupportedTypeError, ValueConversionError
+from lakebloom.predicate.build import col
+from lakebloom.predicate.rows import row_mask
+from lakebloom.predicate.tree import And, Equals, Literal, Or, Predicate, Unknown
+
+A = col("a")
+NAN, INF = float("nan"), float("inf")
+UTC = dt.timezone.utc
+
+
+def found(predicate: Predicate, array: pa.Array | pa.ChunkedArray, spark_type: str) -> list[int]:
+    mask = row_mask(predicate, pa.table({"a": array}), {("a",): spark_type})
+    assert isinstance(mask, pa.ChunkedArray)
+    assert mask.null_count == 0
+    assert len(mask) == len(array)
+    return [i for i, true in enumerate(mask.to_pylist()) if true]
+
+
+DOUBLES = pa.array([NAN, 0.0, -0.0, 1.5, INF, None])
+
+
+@pytest.mark.parametrize(
+    ("predicate", "rows"),
+    [
+        (A == NAN, [0]),
+        (A.isin([NAN, 1.5]), [0, 3]),
+        (A != NAN, [1, 2, 3, 4]),
+        (A == 0.0, [1, 2]),
+        (A == -0.0, [1, 2]),
+        (A == 0, [1, 2]),
+        (A.isin([-0.0, None]), [1, 2]),
+        (~A.isin([-0.0, None]), []),
+        (A.eq_null_safe(None), [5]),
+        (~A.eq_null_safe(NAN), [1, 2, 3, 4, 5]),
+        (A > INF, [0]),
+        (A >= INF, [0, 4]),
+        (A < NAN, [1, 2, 3, 4]),
+        (A <= NAN, [0, 1, 2, 3, 4]),
+        (A > NAN, []),
+        (A >= NAN, [0]),
+        (A < 0.0, []),
+        (A <= -0.0, [1, 2]),
+        (~(A < NAN), [0]),
+        (A < None, []),
+        (~(A < None), []),
+        (A == None, []),  # noqa: E711
+        (A.isin([]), []),
+        (~A.isin([]), [0, 1, 2, 3, 4, 5]),
+        (A.isin([None]), []),
+        ((A == None) | A.is_null(), [5]),  # noqa: E711
+        (~((A == None) & (A == 1.5)), [0, 1, 2, 4]),  # noqa: E711
+        (And(()), [0, 1, 2, 3, 4, 5]),
+        (Or(()), []),
+    ],
+)
+def test_doubles_and_nulls(predicate: Predicate, rows: list[int]) -> None:
+    assert found(predicate, DOUBLES, "double") == rows
+
+
+@pytest.mark.parametrize(
+    ("predicate", "array", "spark_type", "rows"),
+    [
+        # by value, whatever the scale
+        (A == Decimal("1.5"), pa.array([Decimal("1.50"), Decimal("1.51")]), "decimal(3,2)", [0]),
+        (A > Decimal("1.505"), pa.array([Decimal("1.50"), Decimal("1.51")]), "decimal(3,2)", [1]),
+        (A == Decimal("5.00"), pa.array([5, 6]), "bigint", [0]),
+        (A == 5, pa.array([Decimal("5.00"), Decimal("5.01")]), "decimal(3,2)", [0]),
+        (A == 2**63, pa.array([2**63, 1], pa.uint64()), "decimal(20,0)", [0]),
+        (A < 2**64, pa.array([5, None]), "bigint", [0]),
+        # as doubles, where one side is one
+        (A == float(2**53), pa.array([2**53, 2**53 + 1, 2**53 + 2]), "bigint", [0, 1]),
+        (A == 2**53 + 1, pa.array([float(2**53), float(2**53 + 2)]), "double", [0]),
+        (A.isin([2**53, 0.5]), pa.array([2**53, 2**53 + 1]), "bigint", [0, 1]),
+        (A == 0.1, pa.array([0.1, 0.5], pa.float32()), "float", []),
+        (A == 9.99, pa.array([Decimal("9.99"), Decimal("9.98")]), "decimal(3,2)", [0]),
+        (A == Decimal("0.1"), pa.array([0.1, 0.2]), "double", [0]),
+        # strings by their bytes
+        (A == "a", pa.array(["a", "A", "a "]), "string", [0]),
+        (A > "z", pa.array(["ä", "a", "\U0001f600"]), "string", [0, 2]),
+        (A < "\U0001f600", pa.array(["\uffff", "x"]), "string", [0, 1]),
+        (A == b"\xff", pa.array([b"\xff", b""]), "binary", [0]),
+        (A == b"ab", pa.array([b"ab", b"cd"], pa.binary(2)), "binary", [0]),
+        (A == True, pa.array([True, False, None]), "boolean", [0]),  # noqa: E712
+        (A < True, pa.array([True, False, None]), "boolean", [1]),
+        # stored in other ways
+        (A == "a", pa.array(["a", "b", None]).dictionary_encode(), "string", [0]),
+        (A.is_null(), pa.DictionaryArray.from_arrays([0, 1, None], ["x", None]), "string", [1, 2]),
+        (A == "a", pa.array(["a", None], pa.string_view()), "string", [0]),
+        (A == "a", pa.array([b"a", b"b"]), "string", [0]),
+        (A == "a", pa.chunked_array([["b"], [], ["a", "a"]]), "string", [1, 2]),
+        (A == 5, pa.array([5, None], pa.int32()), "bigint", [0]),
+        (A == 5, pa.array([5, None], pa.int32()), "double", [0]),
+        (A == 5, pa.nulls(2), "int", []),
+        (A.is_null(), pa.nulls(2), "int", [0, 1]),
+        (A == 5, pa.array([], pa.int32()), "int", []),
+    ],
+)
+def test_types(predicate: Predicate, array: Any, spark_type: str, rows: list[int]) -> None:
+    assert found(predicate, array, spark_type) == rows
+
+
+MOMENT = dt.datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("array", "value", "rows"),
+    [
+        (pa.array([-1, 0], pa.timestamp("us", "UTC")), MOMENT, [0]),
+        (pa.array([-1, 0], pa.timestamp("us", "America/New_York")), MOMENT, [0]),
+        (pa.array([-1, 0], pa.timestamp("us")), MOMENT, [0]),
+        (pa.array([-1, -1000, -1001, 0], pa.timestamp("ns")), MOMENT, [0, 1]),
+        (pa.array([-1, 1], pa.timestamp("s", "UTC")), dt.datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), [1]),
+        (pa.array([-1, 1], pa.timestamp("ms", "UTC")), dt.datetime(1970, 1, 1, 0, 0, 0, 1000, tzinfo=UTC), [1]),
+    ],
+)
+def test_timestamps_in_any_unit(array: pa.Array, value: dt.datetime, rows: list[int]) -> None:
+    assert found(A == value, array, "timestamp") == rows
+
+
+def test_dates() -> None:
+    for kind in (pa.date32(), pa.date64()):
+        assert found(A >= dt.date(1970, 1, 2), pa.array([dt.date(1970, 1, 1), dt.date(1970, 1, 2)], kind), "date") == [
+            1
+        ]
+
+
+def test_struct_leaves_are_null_where_the_struct_is() -> None:
+    inner = pa.StructArray.from_arrays([pa.array([1, 1, 1])], ["k"], mask=pa.array([False, True, False]))
+    outer = pa.StructArray.from_arrays([inner], ["t"], mask=pa.array([False, False, True]))
+    table = pa.table({"s": outer, "s.t.k": [9, 9, 9]})
+    types = {("s", "t", "k"): "bigint", ("s.t.k",): "bigint", ("s",): "struct<t:struct<k:bigint>>"}
+    assert row_mask(col("s.t.k") == 1, table, types).to_pylist() == [True, False, False]
+    assert row_mask(col("s.t.k").is_null(), table, types).to_pylist() == [False, True, True]
+    assert row_mask(col("`s.t.k`") == 9, table, types).to_pylist() == [True, True, True]
+    assert row_mask(col("s").is_null(), table, types).to_pylist() == [False, False, True]
+
+
+def test_a_column_that_an_old_file_lacks_is_null() -> None:
+    table = pa.table({"s": pa.array([{"x": 1}, None])})
+    types = {("new",): "string", ("s", "new"): "bigint"}
+    for predicate in (col("new").is_null(), col("s.new").is_null()):
+        assert row_mask(predicate, table, types).to_pylist() == [True, True]
+    for predicate in (col("new") == "x", col("new") != "x", col("s.new").isin([1]), col("s.new") < 1):
+        assert row_mask(predicate, table, types).to_pylist() == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("predicate", "spark_type", "error"),
+    [
+        (A == "5", "bigint", UnsupportedTypeError),
+        (A == b"x", "string", UnsupportedTypeError),
+        (A == dt.date(2024, 1, 1), "timestamp", UnsupportedTypeError),
+        (A == dt.datetime(2024, 1, 1), "timestamp", UnsupportedTypeError),
+        (A == MOMENT, "timestamp_ntz", UnsupportedTypeError),
+        (A.isin([1, "x"]), "bigint", UnsupportedTypeError),
+        (A < True, "bigint", UnsupportedTypeError),
+        (A == "x", "string collate UTF8_LCASE", UnsupportedTypeError),
+        (A == "x", "char(3)", UnsupportedTypeError),
+        (Equals(("a",), Literal("interval day", 1)), "interval day", UnsupportedTypeError),
+        (A == "x", "string", UnsupportedTypeError),  # the column below holds integers
+        (Unknown("NOT_SUPPORTED", "f(a)"), "bigint", InvalidArgumentError),
+        ((A == 9) & ~Unknown("NOT_SUPPORTED", "f(a)"), "bigint", InvalidArgumentError),
+        (col("other") == 1, "bigint", InvalidArgumentError),
+        (col("other") == None, "bigint", InvalidArgumentError),  # noqa: E711
+        (col("other").is_null(), "bigint", InvalidArgumentError),
+    ],
+)
+def test_what_cannot_be_told_is_an_error(predicate: Predicate, spark_type: str, error: type[LakebloomError]) -> None:
+    for rows in ([1, 2], []):
+        with pytest.raises(error):
+            found(predicate, pa.array(rows, pa.int64()), spark_type)
+
+
+def test_names_that_lead_to_two_columns_or_through_a_number() -> None:
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
+    with pytest.raises(InvalidArgumentError, match="lead to one column"):
+        row_mask(A == 1, twice, {("a",): "bigint"})
+    with pytest.raises(InvalidArgumentError, match="lead to one column"):
+        row_mask(col("a.k") == 1, pa.table({"a": [1]}), {("a", "k"): "bigint"})
+
+
+def test_times_beyond_microseconds() -> None:
+    with pytest.raises(ValueConversionError):
+        found(A == MOMENT, pa.array([2**62], pa.timestamp("s", "UTC")), "timestamp")

@@ -1,0 +1,74 @@
+"""Small records and segments to test with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakebloom.sbbf.filter import Sbbf
+from lakebloom.sbbf.layers import mix
+from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, FileRecord, SegmentRecord, SourceRecord
+from lakebloom.store.segments import SegmentWriter
+from lakebloom.store.units import ColumnFacts, Unit
+from lakebloom.tables.files import TableFile
+
+if TYPE_CHECKING:
+    from lakebloom.storage import Storage
+
+CONFIG = ConfigRecord(
+    name="i",
+    columns=(ColumnRecord(("k",), "bigint"),),
+    fpp=None,
+    expected_items=None,
+    granularity="file",
+    global_filter=False,
+)
+SOURCE = SourceRecord(format="parquet", locations=("file:///t",))
+
+
+def entry(*, with_segment: bool = False) -> Entry:
+    segments = ()
+    if with_segment:
+        segments = (
+            SegmentRecord("s", ("bigint",), 0.01, 1, 1, 10, 100, FileRecord("segments/s/units.arrow", 5, 6), ()),
+        )
+    return Entry(
+        version=1,
+        timestamp_ms=1_700_000_000_000,
+        operation="create",
+        state="active",
+        writer="test",
+        config=CONFIG,
+        source=SOURCE,
+        segments=segments,
+    )
+
+
+def table_file(number: int) -> TableFile:
+    return TableFile(f"file:///t/{number}.parquet", 1000 + number, 1_700_000_000_000 + number)
+
+
+def hashes_of(unit: int, count: int = 50) -> np.ndarray:
+    return np.random.default_rng(unit).integers(0, 2**64, count, dtype=np.uint64)
+
+
+def write_segment(
+    storage: Storage, name: str, sizes: dict[int, int], *, layers: int = 2, first_unit: int = 0
+) -> SegmentRecord:
+    """A segment whose units, numbered from ``first_unit``, have filters of these sizes: {blocks: units}."""
+    writer = SegmentWriter(storage, name, [("k",)])
+    units: list[Unit] = []
+    for blocks, count in sizes.items():
+        members = list(range(len(units), len(units) + count))
+        words = [np.zeros((blocks, count, 8), dtype=np.uint32) for _ in range(layers)]
+        for slot, member in enumerate(members):
+            number = first_unit + member
+            for layer in range(layers):
+                f = Sbbf(blocks)
+                hashes = hashes_of(number)
+                f.insert_hashes(hashes if layer == 0 else mix(hashes))
+                words[layer][:, slot] = f.words
+            units.append(Unit(table_file(number), 0, 50, 0, 1, (ColumnFacts(0),)))
+        writer.add_tile(0, members, words)
+    return writer.finish(units, ["bigint"], 0.01)
