@@ -27,6 +27,7 @@ class ExactFilters:
     units: Sequence[pa.Table]
     types: Mapping[ColumnPath, str]
     unknown_null_counts: Collection[int] = ()
+    """Units whose count is a lie: all NULL where there is none, none where there are some."""
     unknown_row_counts: Collection[int] = ()
     probes: list[tuple[ColumnPath, int]] = field(default_factory=list)
     """What was asked of the filters: column and number of hashes."""
@@ -52,7 +53,8 @@ class ExactFilters:
     def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
         known = np.array([i not in self.unknown_null_counts for i in range(self.num_units)], dtype=np.bool_)
         counts = np.array([leaf(unit, column).null_count for unit in self.units], dtype=np.int64)
-        return np.where(known, counts, 0), known
+        worst = np.array([unit.num_rows for unit in self.units], dtype=np.int64) * (counts == 0)
+        return np.where(known, counts, worst), known
 
     def row_counts(self) -> IntArray:
         counts = [-1 if i in self.unknown_row_counts else unit.num_rows for i, unit in enumerate(self.units)]

@@ -55,7 +55,7 @@ class Level(enum.IntEnum):
         (col("a") < 1, Compare(("a",), "<", ONE)),
         (col("a") <= 1, Compare(("a",), "<=", ONE)),
         (col("a") > 1, Compare(("a",), ">", ONE)),
-        (1 <= col("a"), Compare(("a",), ">=", ONE)),
+        (1 <= col("a"), Compare(("a",), ">=", ONE)),  # noqa: SIM300
         (col("a").isin([1, 2]), IsIn(("a",), (ONE, TWO))),
         (col("a").isin((1, 2)), IsIn(("a",), (ONE, TWO))),
         (col("a").isin({1}), IsIn(("a",), (ONE,))),
@@ -137,7 +137,9 @@ def test_values_become_literals_by_their_type(value: object, name: str, form: An
 
 def test_a_uuid_of_arrow_is_text_too() -> None:
     key = uuid.uuid4()
-    assert literal(pa.scalar(key.bytes, pa.uuid())) == literal(key) == Literal("string", str(key))
+    text = Literal("string", str(key))
+    assert literal(pa.scalar(key.bytes, pa.uuid())) == literal(key) == text
+    assert col("a").isin(pa.array([key.bytes, None], pa.uuid())) == IsIn(("a",), (text, NULL))
 
 
 class Nanoseconds(dt.datetime):

@@ -28,7 +28,7 @@ from tests.predicate.strategies import (
 TRUTHS = st.fixed_dictionaries(dict.fromkeys("pqr", st.sampled_from([True, False, None])))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(predicate=PREDICATES, rows=rows())
 def test_rows_are_filtered_exactly(predicate: Predicate, rows: list[dict[Any, Any]]) -> None:
     expected = [evaluate(predicate, judged(row)) is True for row in rows]
@@ -36,7 +36,7 @@ def test_rows_are_filtered_exactly(predicate: Predicate, rows: list[dict[Any, An
 
 
 @pytest.mark.parametrize("kind", [ExactFilters, BloomFilters])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(data=st.data(), predicate=PREDICATES, rows=rows(min_size=1, max_size=8))
 def test_a_unit_with_a_matching_row_is_kept(
     kind: type[ExactFilters], data: st.DataObject, predicate: Predicate, rows: list[dict[Any, Any]]
@@ -51,7 +51,7 @@ def test_a_unit_with_a_matching_row_is_kept(
         assert kept or not any(row_mask(predicate, unit, TYPES).to_pylist())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(predicate=PREDICATES_WITH_UNKNOWNS, rows=rows(min_size=1, max_size=3), truths=TRUTHS)
 def test_normalising_keeps_every_truth(
     predicate: Predicate, rows: list[dict[Any, Any]], truths: dict[str, bool | None]
@@ -68,7 +68,7 @@ def test_normalising_keeps_every_truth(
         assert holds(normal, row, answered) == truth
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(predicate=PREDICATES_WITH_UNKNOWNS)
 def test_json_carries_a_predicate_without_loss(predicate: Predicate) -> None:
     assert from_json(to_json(predicate)) == predicate

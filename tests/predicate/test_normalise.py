@@ -9,7 +9,7 @@ from lakebloom.predicate.normalise import AllOf, AnyOf, HoldsNull, HoldsValue, K
 from lakebloom.predicate.text import to_text
 from lakebloom.predicate.tree import And, Not, Or, Predicate, Unknown
 
-A, B, C = col("a"), col("b"), col("c")
+a, b, c = col("a"), col("b"), col("c")
 ODD = Unknown("NOT_SUPPORTED", "odd(a)")
 NULL = None  # == NULL reads better than == None, and means the same
 
@@ -36,55 +36,55 @@ def shown(normal: Normal) -> str:
 
 PAIRS: list[tuple[Predicate, str]] = [
     # leaves
-    (A == 1, "a in [1]"),
-    (A.eq_null_safe(1), "a in [1]"),
-    (A.isin([1, 2]), "a in [1, 2]"),
-    (A.is_null(), "a null"),
-    (A.is_not_null(), "a value"),
-    (A < 1, "keep a < 1: NOT_SUPPORTED"),
+    (a == 1, "a in [1]"),
+    (a.eq_null_safe(1), "a in [1]"),
+    (a.isin([1, 2]), "a in [1, 2]"),
+    (a.is_null(), "a null"),
+    (a.is_not_null(), "a value"),
+    (a < 1, "keep a < 1: NOT_SUPPORTED"),
     (ODD, "keep odd(a): NOT_SUPPORTED"),
     (Unknown("COLLATION", "x"), "keep x: COLLATION"),
     (Unknown("because", "x"), "keep x: NOT_SUPPORTED"),
     # NULL
-    (A == NULL, "never"),
-    (A.eq_null_safe(NULL), "a null"),
-    (A.isin([1, NULL]), "a in [1]"),
-    (A.isin([NULL, NULL]), "never"),
-    (A.isin([]), "never"),
-    (A < NULL, "never"),
+    (a == NULL, "never"),
+    (a.eq_null_safe(NULL), "a null"),
+    (a.isin([1, NULL]), "a in [1]"),
+    (a.isin([NULL, NULL]), "never"),
+    (a.isin([]), "never"),
+    (a < NULL, "never"),
     # NOT
-    (A != 1, "keep a <> 1: NEGATED"),
-    (~A.eq_null_safe(1), "keep NOT a <=> 1: NEGATED"),
-    (~A.isin([1, 2]), "keep a NOT IN (1, 2): NEGATED"),
-    (~A.is_null(), "a value"),
-    (~A.is_not_null(), "a null"),
-    (~(A < 1), "keep NOT a < 1: NOT_SUPPORTED"),
+    (a != 1, "keep a <> 1: NEGATED"),
+    (~a.eq_null_safe(1), "keep NOT a <=> 1: NEGATED"),
+    (~a.isin([1, 2]), "keep a NOT IN (1, 2): NEGATED"),
+    (~a.is_null(), "a value"),
+    (~a.is_not_null(), "a null"),
+    (~(a < 1), "keep NOT a < 1: NOT_SUPPORTED"),
     (~ODD, "keep NOT odd(a): NOT_SUPPORTED"),
-    (~~(A == 1), "a in [1]"),
-    (~~~(A == 1), "keep a <> 1: NEGATED"),
-    (~~~~A.is_null(), "a null"),
+    (~~(a == 1), "a in [1]"),
+    (~~~(a == 1), "keep a <> 1: NEGATED"),
+    (~~~~a.is_null(), "a null"),
     # NOT and NULL
-    (A != NULL, "never"),
-    (~A.eq_null_safe(NULL), "a value"),
-    (~A.isin([1, NULL]), "never"),
-    (~A.isin([NULL]), "never"),
-    (~A.isin([]), "keep a NOT IN (): NEGATED"),
-    (~(A < NULL), "never"),
+    (a != NULL, "never"),
+    (~a.eq_null_safe(NULL), "a value"),
+    (~a.isin([1, NULL]), "never"),
+    (~a.isin([NULL]), "never"),
+    (~a.isin([]), "keep a NOT IN (): NEGATED"),
+    (~(a < NULL), "never"),
     # De Morgan
-    (~((A == 1) & B.is_null()), "(keep a <> 1: NEGATED | b value)"),
-    (~((A == 1) | B.is_null()), "(keep a <> 1: NEGATED & b value)"),
-    (~((A != 1) | (B != 2)), "(a in [1] & b in [2])"),
-    (~((A != 1) & ~B.isin([2])), "(a in [1] | b in [2])"),
-    (~((A == NULL) & (B == 1)), "(never | keep b <> 1: NEGATED)"),
+    (~((a == 1) & b.is_null()), "(keep a <> 1: NEGATED | b value)"),
+    (~((a == 1) | b.is_null()), "(keep a <> 1: NEGATED & b value)"),
+    (~((a != 1) | (b != 2)), "(a in [1] & b in [2])"),
+    (~((a != 1) & ~b.isin([2])), "(a in [1] | b in [2])"),
+    (~((a == NULL) & (b == 1)), "(never | keep b <> 1: NEGATED)"),
     # chains
-    (And((A == 1, And((B == 2, And((C == 3,)))))), "(a in [1] & b in [2] & c in [3])"),
-    (Or((A == 1, Or((B == 2, And((C == 3,)))))), "(a in [1] | b in [2] | c in [3])"),
-    (And((A == 1, Not(Or((B != 2, C != 3))))), "(a in [1] & b in [2] & c in [3])"),
-    (Or((A == 1, Not(And((B != 2, C != 3))))), "(a in [1] | b in [2] | c in [3])"),
-    (((A == 1) | (B == 2)) & (C == 3), "((a in [1] | b in [2]) & c in [3])"),
+    (And((a == 1, And((b == 2, And((c == 3,)))))), "(a in [1] & b in [2] & c in [3])"),
+    (Or((a == 1, Or((b == 2, And((c == 3,)))))), "(a in [1] | b in [2] | c in [3])"),
+    (And((a == 1, Not(Or((b != 2, c != 3))))), "(a in [1] & b in [2] & c in [3])"),
+    (Or((a == 1, Not(And((b != 2, c != 3))))), "(a in [1] | b in [2] | c in [3])"),
+    (((a == 1) | (b == 2)) & (c == 3), "((a in [1] | b in [2]) & c in [3])"),
     (And(()), "()"),
     (Or(()), "()"),
-    (Or((A == 1,)), "a in [1]"),
+    (Or((a == 1,)), "a in [1]"),
 ]
 
 

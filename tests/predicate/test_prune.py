@@ -19,7 +19,7 @@ from lakebloom.predicate.units import BoolArray, HashArray
 from lakebloom.tables.columns import ColumnPath
 from tests.predicate.memory import ExactFilters
 
-A, B, BARE = col("a"), col("b"), col("bare")
+a, b, bare = col("a"), col("b"), col("bare")
 ODD = Unknown("NOT_SUPPORTED", "odd(a)")
 
 UNITS = [
@@ -46,52 +46,52 @@ def kept(pruned: Pruned) -> list[int]:
 ALL = [0, 1, 2, 3, 4]
 # Predicate, units kept, columns whose filters were read (in order).
 CASES: list[tuple[Predicate, list[int], str]] = [
-    (A == 1, [0], "a"),
-    (A == 2, [0, 1], "a"),
-    (A == 9, [], "a"),
-    (A.eq_null_safe(3), [3], "a"),
-    (A.isin([1, 3, 9]), [0, 3], "a"),
-    (A.isin([1, None]), [0], "a"),
-    (A == None, [], ""),  # noqa: E711
-    (A.isin([]), [], ""),
-    (A.is_null(), [1, 2], ""),
-    (A.eq_null_safe(None), [1, 2], ""),
-    (A.is_not_null(), [0, 1, 3], ""),
-    (~A.is_null(), [0, 1, 3], ""),
-    (A != 1, ALL, ""),
-    (A > 1, ALL, ""),
+    (a == 1, [0], "a"),
+    (a == 2, [0, 1], "a"),
+    (a == 9, [], "a"),
+    (a.eq_null_safe(3), [3], "a"),
+    (a.isin([1, 3, 9]), [0, 3], "a"),
+    (a.isin([1, None]), [0], "a"),
+    (a == None, [], ""),  # noqa: E711
+    (a.isin([]), [], ""),
+    (a.is_null(), [1, 2], ""),
+    (a.eq_null_safe(None), [1, 2], ""),
+    (a.is_not_null(), [0, 1, 3], ""),
+    (~a.is_null(), [0, 1, 3], ""),
+    (a != 1, ALL, ""),
+    (a > 1, ALL, ""),
     (ODD, ALL, ""),
-    (BARE == 1, ALL, ""),
-    (BARE.is_null(), ALL, ""),
-    (BARE.is_not_null(), ALL, ""),
-    (A == 1.0, ALL, ""),
-    (A == "1", ALL, ""),
+    (bare == 1, ALL, ""),
+    (bare.is_null(), ALL, ""),
+    (bare.is_not_null(), ALL, ""),
+    (a == 1.0, ALL, ""),
+    (a == "1", ALL, ""),
     # AND
-    ((A == 2) & (B == "y"), [0], "ab"),
-    ((A == 9) & (B == "y"), [], "a"),
-    ((A == 2) & (BARE == 1) & ODD & (B != "x"), [0, 1], "a"),
-    ((A == 2) & A.is_null(), [1], "a"),
-    ((A == 2) & (B == None), [], ""),  # noqa: E711
-    (B.is_null() & A.is_null() & (A == 2), [1], "a"),
-    (A.is_null() & A.is_not_null() & (B == "z") & (A == 3), [], "b"),
+    ((a == 2) & (b == "y"), [0], "ab"),
+    ((a == 9) & (b == "y"), [], "a"),
+    ((a == 2) & (bare == 1) & ODD & (b != "x"), [0, 1], "a"),
+    ((a == 2) & a.is_null(), [1], "a"),
+    ((a == 2) & (b == None), [], ""),  # noqa: E711
+    (b.is_null() & a.is_null() & (a == 2), [1], "a"),
+    (a.is_null() & a.is_not_null() & (b == "z") & (a == 3), [], "b"),
     (And(()), ALL, ""),
     # OR
-    ((A == 1) | (B == "z"), [0, 2], "ab"),
-    ((A == 1) | (BARE == 1), ALL, ""),
-    ((A == 1) | ODD, ALL, ""),
-    ((A == 1) | (A != 3), ALL, ""),
-    ((A == 1) | (B == 5), ALL, ""),
-    ((A == 1) | A.is_null(), [0, 1, 2], "a"),
-    ((A == 1) | (A == None), [0], "a"),  # noqa: E711
-    (A.is_null() | A.is_not_null() | (A == 1), [0, 1, 2, 3], ""),
+    ((a == 1) | (b == "z"), [0, 2], "ab"),
+    ((a == 1) | (bare == 1), ALL, ""),
+    ((a == 1) | ODD, ALL, ""),
+    ((a == 1) | (a != 3), ALL, ""),
+    ((a == 1) | (b == 5), ALL, ""),
+    ((a == 1) | a.is_null(), [0, 1, 2], "a"),
+    ((a == 1) | (a == None), [0], "a"),  # noqa: E711
+    (a.is_null() | a.is_not_null() | (a == 1), [0, 1, 2, 3], ""),
     (Or(()), [], ""),
     # both
-    (((A == 1) | (B == "z")) & (A == 3), [], "aa"),
-    (((A == 1) | ODD) & (B == "z"), [2], "b"),
-    (((A == 1) & ODD) | ((B == "z") & (BARE == 1)), [0, 2], "ab"),
-    (~((A != 2) | (B != "y")), [0], "ab"),
-    (A.isin([2, 3]) & (B == "nowhere"), [], "b"),
-    (A.is_not_null() & ((A == 3) | A.is_not_null()), [0, 1, 3], ""),
+    (((a == 1) | (b == "z")) & (a == 3), [], "aa"),
+    (((a == 1) | ODD) & (b == "z"), [2], "b"),
+    (((a == 1) & ODD) | ((b == "z") & (bare == 1)), [0, 2], "ab"),
+    (~((a != 2) | (b != "y")), [0], "ab"),
+    (a.isin([2, 3]) & (b == "nowhere"), [], "b"),
+    (a.is_not_null() & ((a == 3) | a.is_not_null()), [0, 1, 3], ""),
 ]
 
 
@@ -104,14 +104,14 @@ def test_exact_units(predicate: Predicate, units: list[int], asked: str) -> None
 
 def test_unknown_null_counts_keep() -> None:
     index = ExactFilters(UNITS, TYPES, unknown_null_counts={0, 2})
-    assert kept(can_match(A.is_null(), index)) == [0, 1, 2]
-    assert kept(can_match(A.is_not_null(), index)) == [0, 1, 2, 3]
+    assert kept(can_match(a.is_null(), index)) == [0, 1, 2]
+    assert kept(can_match(a.is_not_null(), index)) == [0, 1, 2, 3]
 
 
 def test_unknown_row_counts_keep() -> None:
     index = ExactFilters(UNITS, TYPES, unknown_row_counts={2, 4})
-    assert kept(can_match(A.is_not_null(), index)) == [0, 1, 2, 3, 4]
-    assert kept(can_match(A.is_null(), index)) == [1, 2]
+    assert kept(can_match(a.is_not_null(), index)) == [0, 1, 2, 3, 4]
+    assert kept(can_match(a.is_null(), index)) == [1, 2]
 
 
 @dataclasses.dataclass
@@ -123,29 +123,29 @@ class Saturated(ExactFilters):
 
 
 def test_units_of_nothing_but_nulls_hold_no_value_whatever_the_filter_says() -> None:
-    assert kept(can_match(A == 1, Saturated(UNITS, TYPES))) == [0, 1, 3]
+    assert kept(can_match(a == 1, Saturated(UNITS, TYPES))) == [0, 1, 3]
     nothing_else = Saturated(UNITS[2:3], TYPES)
-    assert kept(can_match(A.isin([1, 2]), nothing_else)) == []
+    assert kept(can_match(a.isin([1, 2]), nothing_else)) == []
     assert nothing_else.probes == []
 
 
 def test_values_are_asked_once() -> None:
     index = filters()
-    can_match(A.isin([1, 1, 2, Literal("int", 1).decoded(), None]), index)
+    can_match(a.isin([1, 1, 2, Literal("int", 1).decoded(), None]), index)
     assert index.probes == [(("a",), 2)]
 
 
 def test_long_lists_are_not_asked() -> None:
     index = filters()
-    pruned = can_match(A.isin([7, 8, 9]), index, max_values=2)
+    pruned = can_match(a.isin([7, 8, 9]), index, max_values=2)
     assert kept(pruned) == ALL
     assert index.probes == []
     assert [fact.reason for fact in pruned.unused] == [Reason.IN_LIST_TOO_LONG]
-    assert kept(can_match(A.isin([7, 8, 9]), index, max_values=3)) == []
+    assert kept(can_match(a.isin([7, 8, 9]), index, max_values=3)) == []
 
 
 def test_facts() -> None:
-    predicate = (A == 2) & (B == 5) & (BARE == 1) & ODD & (A != 9) & (A < 3) & (B == "nowhere") & (A == 3)
+    predicate = (a == 2) & (b == 5) & (bare == 1) & ODD & (a != 9) & (a < 3) & (b == "nowhere") & (a == 3)
     pruned = can_match(predicate, filters())
     assert [(fact.text, fact.column, fact.units_asked, fact.units_dropped) for fact in pruned.used] == [
         ("a = 2", ("a",), 5, 3),
@@ -162,16 +162,16 @@ def test_facts() -> None:
 
 
 def test_facts_of_an_or_that_keeps_everything_name_every_reason() -> None:
-    pruned = can_match((A == 1) | ODD | (BARE == 1), filters())
+    pruned = can_match((a == 1) | ODD | (bare == 1), filters())
     assert pruned.used == ()
     assert [fact.reason.value for fact in pruned.unused] == ["NOT_SUPPORTED", "NO_INDEX", "NOT_NEEDED"]
 
 
 def test_facts_of_what_needs_no_filter() -> None:
-    pruned = can_match((A == None) | B.is_null(), filters())  # noqa: E711
-    assert pruned.used == (Used(A == None, ("a",), 5, 5), Used(B.is_null(), ("b",), 5, 3))  # noqa: E711
+    pruned = can_match((a == None) | b.is_null(), filters())  # noqa: E711
+    assert pruned.used == (Used(a == None, ("a",), 5, 5), Used(b.is_null(), ("b",), 5, 3))  # noqa: E711
     assert pruned.unused == ()
-    assert can_match(BARE.is_null(), filters()).unused == (Unused(BARE.is_null(), ("bare",), Reason.NO_INDEX),)
+    assert can_match(bare.is_null(), filters()).unused == (Unused(bare.is_null(), ("bare",), Reason.NO_INDEX),)
 
 
 def test_a_resolver_decides_about_names() -> None:
@@ -193,12 +193,12 @@ class Broken(ExactFilters):
 
 def test_errors_of_the_index_are_passed_on() -> None:
     with pytest.raises(OSError, match="disk on fire"):
-        can_match(A == 1, Broken(UNITS, TYPES))
-    assert kept(can_match(A.is_null(), Broken(UNITS, TYPES))) == [1, 2]
+        can_match(a == 1, Broken(UNITS, TYPES))
+    assert kept(can_match(a.is_null(), Broken(UNITS, TYPES))) == [1, 2]
 
 
 def test_no_units() -> None:
-    assert kept(can_match((A == 1) | B.is_null(), ExactFilters([], TYPES))) == []
+    assert kept(can_match((a == 1) | b.is_null(), ExactFilters([], TYPES))) == []
 
 
 def test_a_pruner_hashes_once_for_each_type_of_column(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -14,7 +15,7 @@ from lakebloom.predicate.build import col
 from lakebloom.predicate.rows import row_mask
 from lakebloom.predicate.tree import And, Equals, Literal, Or, Predicate, Unknown
 
-A = col("a")
+a = col("a")
 NAN, INF = float("nan"), float("inf")
 UTC = dt.timezone.utc
 
@@ -33,33 +34,33 @@ DOUBLES = pa.array([NAN, 0.0, -0.0, 1.5, INF, None])
 @pytest.mark.parametrize(
     ("predicate", "rows"),
     [
-        (A == NAN, [0]),
-        (A.isin([NAN, 1.5]), [0, 3]),
-        (A != NAN, [1, 2, 3, 4]),
-        (A == 0.0, [1, 2]),
-        (A == -0.0, [1, 2]),
-        (A == 0, [1, 2]),
-        (A.isin([-0.0, None]), [1, 2]),
-        (~A.isin([-0.0, None]), []),
-        (A.eq_null_safe(None), [5]),
-        (~A.eq_null_safe(NAN), [1, 2, 3, 4, 5]),
-        (A > INF, [0]),
-        (A >= INF, [0, 4]),
-        (A < NAN, [1, 2, 3, 4]),
-        (A <= NAN, [0, 1, 2, 3, 4]),
-        (A > NAN, []),
-        (A >= NAN, [0]),
-        (A < 0.0, []),
-        (A <= -0.0, [1, 2]),
-        (~(A < NAN), [0]),
-        (A < None, []),
-        (~(A < None), []),
-        (A == None, []),  # noqa: E711
-        (A.isin([]), []),
-        (~A.isin([]), [0, 1, 2, 3, 4, 5]),
-        (A.isin([None]), []),
-        ((A == None) | A.is_null(), [5]),  # noqa: E711
-        (~((A == None) & (A == 1.5)), [0, 1, 2, 4]),  # noqa: E711
+        (a == NAN, [0]),
+        (a.isin([NAN, 1.5]), [0, 3]),
+        (a != NAN, [1, 2, 3, 4]),
+        (a == 0.0, [1, 2]),
+        (a == -0.0, [1, 2]),
+        (a == 0, [1, 2]),
+        (a.isin([-0.0, None]), [1, 2]),
+        (~a.isin([-0.0, None]), []),
+        (a.eq_null_safe(None), [5]),
+        (~a.eq_null_safe(NAN), [1, 2, 3, 4, 5]),
+        (a > INF, [0]),
+        (a >= INF, [0, 4]),
+        (a < NAN, [1, 2, 3, 4]),
+        (a <= NAN, [0, 1, 2, 3, 4]),
+        (a > NAN, []),
+        (a >= NAN, [0]),
+        (a < 0.0, []),
+        (a <= -0.0, [1, 2]),
+        (~(a < NAN), [0]),
+        (a < None, []),
+        (~(a < None), []),
+        (a == None, []),  # noqa: E711
+        (a.isin([]), []),
+        (~a.isin([]), [0, 1, 2, 3, 4, 5]),
+        (a.isin([None]), []),
+        ((a == None) | a.is_null(), [5]),  # noqa: E711
+        (~((a == None) & (a == 1.5)), [0, 1, 2, 4]),  # noqa: E711
         (And(()), [0, 1, 2, 3, 4, 5]),
         (Or(()), []),
     ],
@@ -72,38 +73,38 @@ def test_doubles_and_nulls(predicate: Predicate, rows: list[int]) -> None:
     ("predicate", "array", "spark_type", "rows"),
     [
         # by value, whatever the scale
-        (A == Decimal("1.5"), pa.array([Decimal("1.50"), Decimal("1.51")]), "decimal(3,2)", [0]),
-        (A > Decimal("1.505"), pa.array([Decimal("1.50"), Decimal("1.51")]), "decimal(3,2)", [1]),
-        (A == Decimal("5.00"), pa.array([5, 6]), "bigint", [0]),
-        (A == 5, pa.array([Decimal("5.00"), Decimal("5.01")]), "decimal(3,2)", [0]),
-        (A == 2**63, pa.array([2**63, 1], pa.uint64()), "decimal(20,0)", [0]),
-        (A < 2**64, pa.array([5, None]), "bigint", [0]),
+        (a == Decimal("1.5"), pa.array([Decimal("1.50"), Decimal("1.51")]), "decimal(3,2)", [0]),
+        (a > Decimal("1.505"), pa.array([Decimal("1.50"), Decimal("1.51")]), "decimal(3,2)", [1]),
+        (a == Decimal("5.00"), pa.array([5, 6]), "bigint", [0]),
+        (a == 5, pa.array([Decimal("5.00"), Decimal("5.01")]), "decimal(3,2)", [0]),
+        (a == 2**63, pa.array([2**63, 1], pa.uint64()), "decimal(20,0)", [0]),
+        (a < 2**64, pa.array([5, None]), "bigint", [0]),
         # as doubles, where one side is one
-        (A == float(2**53), pa.array([2**53, 2**53 + 1, 2**53 + 2]), "bigint", [0, 1]),
-        (A == 2**53 + 1, pa.array([float(2**53), float(2**53 + 2)]), "double", [0]),
-        (A.isin([2**53, 0.5]), pa.array([2**53, 2**53 + 1]), "bigint", [0, 1]),
-        (A == 0.1, pa.array([0.1, 0.5], pa.float32()), "float", []),
-        (A == 9.99, pa.array([Decimal("9.99"), Decimal("9.98")]), "decimal(3,2)", [0]),
-        (A == Decimal("0.1"), pa.array([0.1, 0.2]), "double", [0]),
+        (a == float(2**53), pa.array([2**53, 2**53 + 1, 2**53 + 2]), "bigint", [0, 1]),
+        (a == 2**53 + 1, pa.array([float(2**53), float(2**53 + 2)]), "double", [0]),
+        (a.isin([2**53, 0.5]), pa.array([2**53, 2**53 + 1]), "bigint", [0, 1]),
+        (a == 0.1, pa.array([0.1, 0.5], pa.float32()), "float", []),
+        (a == 9.99, pa.array([Decimal("9.99"), Decimal("9.98")]), "decimal(3,2)", [0]),
+        (a == Decimal("0.1"), pa.array([0.1, 0.2]), "double", [0]),
         # strings by their bytes
-        (A == "a", pa.array(["a", "A", "a "]), "string", [0]),
-        (A > "z", pa.array(["ä", "a", "\U0001f600"]), "string", [0, 2]),
-        (A < "\U0001f600", pa.array(["\uffff", "x"]), "string", [0, 1]),
-        (A == b"\xff", pa.array([b"\xff", b""]), "binary", [0]),
-        (A == b"ab", pa.array([b"ab", b"cd"], pa.binary(2)), "binary", [0]),
-        (A == True, pa.array([True, False, None]), "boolean", [0]),  # noqa: E712
-        (A < True, pa.array([True, False, None]), "boolean", [1]),
+        (a == "a", pa.array(["a", "A", "a "]), "string", [0]),
+        (a > "z", pa.array(["ä", "a", "\U0001f600"]), "string", [0, 2]),
+        (a < "\U0001f600", pa.array(["\uffff", "x"]), "string", [0, 1]),
+        (a == b"\xff", pa.array([b"\xff", b""]), "binary", [0]),
+        (a == b"ab", pa.array([b"ab", b"cd"], pa.binary(2)), "binary", [0]),
+        (a == True, pa.array([True, False, None]), "boolean", [0]),  # noqa: E712
+        (a < True, pa.array([True, False, None]), "boolean", [1]),
         # stored in other ways
-        (A == "a", pa.array(["a", "b", None]).dictionary_encode(), "string", [0]),
-        (A.is_null(), pa.DictionaryArray.from_arrays([0, 1, None], ["x", None]), "string", [1, 2]),
-        (A == "a", pa.array(["a", None], pa.string_view()), "string", [0]),
-        (A == "a", pa.array([b"a", b"b"]), "string", [0]),
-        (A == "a", pa.chunked_array([["b"], [], ["a", "a"]]), "string", [1, 2]),
-        (A == 5, pa.array([5, None], pa.int32()), "bigint", [0]),
-        (A == 5, pa.array([5, None], pa.int32()), "double", [0]),
-        (A == 5, pa.nulls(2), "int", []),
-        (A.is_null(), pa.nulls(2), "int", [0, 1]),
-        (A == 5, pa.array([], pa.int32()), "int", []),
+        (a == "a", pa.array(["a", "b", None]).dictionary_encode(), "string", [0]),
+        (a.is_null(), pa.DictionaryArray.from_arrays([0, 1, None], ["x", None]), "string", [1, 2]),
+        (a == "a", pa.array(["a", None], pa.string_view()), "string", [0]),
+        (a == "a", pa.array([b"a", b"b"]), "string", [0]),
+        (a == "a", pa.chunked_array([["b"], [], ["a", "a"]]), "string", [1, 2]),
+        (a == 5, pa.array([5, None], pa.int32()), "bigint", [0]),
+        (a == 5, pa.array([5, None], pa.int32()), "double", [0]),
+        (a == 5, pa.nulls(2), "int", []),
+        (a.is_null(), pa.nulls(2), "int", [0, 1]),
+        (a == 5, pa.array([], pa.int32()), "int", []),
     ],
 )
 def test_types(predicate: Predicate, array: Any, spark_type: str, rows: list[int]) -> None:
@@ -125,12 +126,18 @@ MOMENT = dt.datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
     ],
 )
 def test_timestamps_in_any_unit(array: pa.Array, value: dt.datetime, rows: list[int]) -> None:
-    assert found(A == value, array, "timestamp") == rows
+    assert found(a == value, array, "timestamp") == rows
+
+
+def test_nans_of_any_bits() -> None:
+    nans = np.array([0x7FF8000000000000, 0xFFF8000000000001, 0x7FF0000000000001], np.uint64).view(np.float64)
+    for value in (NAN, *nans):
+        assert found(a.isin([value, 1.5]), pa.array([*nans, 2.0]), "double") == [0, 1, 2]
 
 
 def test_dates() -> None:
     for kind in (pa.date32(), pa.date64()):
-        assert found(A >= dt.date(1970, 1, 2), pa.array([dt.date(1970, 1, 1), dt.date(1970, 1, 2)], kind), "date") == [
+        assert found(a >= dt.date(1970, 1, 2), pa.array([dt.date(1970, 1, 1), dt.date(1970, 1, 2)], kind), "date") == [
             1
         ]
 
@@ -158,22 +165,23 @@ def test_a_column_that_an_old_file_lacks_is_null() -> None:
 @pytest.mark.parametrize(
     ("predicate", "spark_type", "error"),
     [
-        (A == "5", "bigint", UnsupportedTypeError),
-        (A == b"x", "string", UnsupportedTypeError),
-        (A == dt.date(2024, 1, 1), "timestamp", UnsupportedTypeError),
-        (A == dt.datetime(2024, 1, 1), "timestamp", UnsupportedTypeError),
-        (A == MOMENT, "timestamp_ntz", UnsupportedTypeError),
-        (A.isin([1, "x"]), "bigint", UnsupportedTypeError),
-        (A < True, "bigint", UnsupportedTypeError),
-        (A == "x", "string collate UTF8_LCASE", UnsupportedTypeError),
-        (A == "x", "char(3)", UnsupportedTypeError),
+        (a == "5", "bigint", UnsupportedTypeError),
+        (a == b"x", "string", UnsupportedTypeError),
+        (a == dt.date(2024, 1, 1), "timestamp", UnsupportedTypeError),
+        (a == dt.datetime(2024, 1, 1), "timestamp", UnsupportedTypeError),
+        (a == MOMENT, "timestamp_ntz", UnsupportedTypeError),
+        (a.isin([1, "x"]), "bigint", UnsupportedTypeError),
+        (a < True, "bigint", UnsupportedTypeError),
+        (a == "x", "string collate UTF8_LCASE", UnsupportedTypeError),
+        (a == "x", "char(3)", UnsupportedTypeError),
         (Equals(("a",), Literal("interval day", 1)), "interval day", UnsupportedTypeError),
-        (A == "x", "string", UnsupportedTypeError),  # the column below holds integers
+        (a == "x", "string", UnsupportedTypeError),  # the column below holds integers
         (Unknown("NOT_SUPPORTED", "f(a)"), "bigint", InvalidArgumentError),
-        ((A == 9) & ~Unknown("NOT_SUPPORTED", "f(a)"), "bigint", InvalidArgumentError),
+        ((a == 9) & ~Unknown("NOT_SUPPORTED", "f(a)"), "bigint", InvalidArgumentError),
         (col("other") == 1, "bigint", InvalidArgumentError),
         (col("other") == None, "bigint", InvalidArgumentError),  # noqa: E711
         (col("other").is_null(), "bigint", InvalidArgumentError),
+        (col("other") < None, "bigint", InvalidArgumentError),
     ],
 )
 def test_what_cannot_be_told_is_an_error(predicate: Predicate, spark_type: str, error: type[LakebloomError]) -> None:
@@ -185,11 +193,13 @@ def test_what_cannot_be_told_is_an_error(predicate: Predicate, spark_type: str, 
 def test_names_that_lead_to_two_columns_or_through_a_number() -> None:
     twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
     with pytest.raises(InvalidArgumentError, match="lead to one column"):
-        row_mask(A == 1, twice, {("a",): "bigint"})
+        row_mask(a == 1, twice, {("a",): "bigint"})
     with pytest.raises(InvalidArgumentError, match="lead to one column"):
         row_mask(col("a.k") == 1, pa.table({"a": [1]}), {("a", "k"): "bigint"})
 
 
-def test_times_beyond_microseconds() -> None:
+def test_stored_values_beyond_the_type() -> None:
     with pytest.raises(ValueConversionError):
-        found(A == MOMENT, pa.array([2**62], pa.timestamp("s", "UTC")), "timestamp")
+        found(a == MOMENT, pa.array([2**62], pa.timestamp("s", "UTC")), "timestamp")
+    with pytest.raises(ValueConversionError):
+        found(a == 1, pa.array([2**63], pa.uint64()), "bigint")

@@ -12,27 +12,28 @@ from lakebloom.predicate.build import col
 from lakebloom.predicate.text import to_text
 from lakebloom.predicate.tree import And, Equals, Literal, Or, Predicate, Unknown
 
-A, B = col("a"), col("b")
+a, b = col("a"), col("b")
 
 PAIRS: list[tuple[Predicate, str]] = [
-    (A == 1, "a = 1"),
-    (A != 1, "a <> 1"),
-    (A.eq_null_safe(None), "a <=> NULL"),
-    (~A.eq_null_safe(1), "NOT a <=> 1"),
-    (A.isin([1, None]), "a IN (1, NULL)"),
-    (~A.isin([]), "a NOT IN ()"),
-    (A.isin(range(4)), "a IN (0, 1, 2, 3)"),
-    (A.isin(range(1000)), "a IN (0, 1, 2, … 997 more)"),
-    (~A.isin(range(1000)), "a NOT IN (0, 1, 2, … 997 more)"),
+    (a == 1, "a = 1"),
+    (a != 1, "a <> 1"),
+    (a.eq_null_safe(None), "a <=> NULL"),
+    (~a.eq_null_safe(1), "NOT a <=> 1"),
+    (a.isin([1, None]), "a IN (1, NULL)"),
+    (~a.isin([]), "a NOT IN ()"),
+    (a.isin(range(4)), "a IN (0, 1, 2, 3)"),
+    (a.isin(range(1000)), "a IN (0, 1, 2, … 997 more)"),
+    (~a.isin(range(1000)), "a NOT IN (0, 1, 2, … 997 more)"),
     (col("s.k").is_null(), "s.k IS NULL"),
     (col("`s.k`").is_not_null(), "`s.k` IS NOT NULL"),
-    (A >= 1.5, "a >= 1.5"),
-    ((A == 1) & (B == 2) & (A == 3), "a = 1 AND b = 2 AND a = 3"),
-    ((A == 1) & ((B == 2) | (A == 3)), "a = 1 AND (b = 2 OR a = 3)"),
-    (~((A == 1) | (B == 2)), "NOT (a = 1 OR b = 2)"),
-    (~~A.is_null(), "NOT NOT a IS NULL"),
-    (Or(tuple(A == i for i in range(50))), " OR ".join(f"a = {i}" for i in range(10)) + " OR … 40 more"),
+    (a >= 1.5, "a >= 1.5"),
+    ((a == 1) & (b == 2) & (a == 3), "a = 1 AND b = 2 AND a = 3"),
+    ((a == 1) & ((b == 2) | (a == 3)), "a = 1 AND (b = 2 OR a = 3)"),
+    (~((a == 1) | (b == 2)), "NOT (a = 1 OR b = 2)"),
+    (~~a.is_null(), "NOT NOT a IS NULL"),
+    (Or(tuple(a == i for i in range(50))), " OR ".join(f"a = {i}" for i in range(10)) + " OR … 40 more"),
     (And(()), "TRUE"),
+    (And((And(()),)), "TRUE"),
     (Or(()), "FALSE"),
     (Unknown("NOT_SUPPORTED", "upper(a) = 'X'"), "upper(a) = 'X'"),
     (Unknown("NOT_SUPPORTED", "f(" + "x" * 100 + ")"), "f(" + "x" * 57 + "…"),
@@ -52,6 +53,7 @@ def test_pairs(predicate: Predicate, text: str) -> None:
         (float("nan"), "nan"),
         (Decimal("1.50"), "1.50"),
         (Decimal("-0.0000000001"), "-0.0000000001"),
+        (Decimal("1." + "123456789" * 4), "1." + "123456789" * 4),
         ("it's", "'it''s'"),
         ("a\nb\x00", r"'a\u000ab\u0000'"),
         ("x" * 100, "'" + "x" * 59 + "…'"),
@@ -63,7 +65,7 @@ def test_pairs(predicate: Predicate, text: str) -> None:
     ],
 )
 def test_values(value: Any, text: str) -> None:
-    assert to_text(A == value) == f"a = {text}"
+    assert to_text(a == value) == f"a = {text}"
 
 
 @pytest.mark.parametrize(

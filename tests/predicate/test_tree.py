@@ -32,10 +32,10 @@ from lakebloom.predicate.tree import (
     to_json,
 )
 
-A, B, C = IsNull(("a",)), IsNull(("b",)), IsNull(("c",))
+a, b, c = IsNull(("a",)), IsNull(("b",)), IsNull(("c",))
 
 JSON: list[tuple[str, Predicate]] = [
-    ('{"kind":"is_null","column":["a"]}', A),
+    ('{"kind":"is_null","column":["a"]}', a),
     ('{"kind":"is_not_null","column":["s","k"]}', IsNotNull(("s", "k"))),
     (
         '{"kind":"equals","column":["a.b"],"value":{"type":"bigint","value":9223372036854775807}}',
@@ -112,7 +112,8 @@ def test_a_literal_has_one_form(name: str, value: Any) -> None:
     [
         ("float", "0.10000000149011612"), ("float", "NaN"), ("float", "-Infinity"), ("double", "1.0E10"),
         ("decimal(3,2)", "-999"), ("DECIMAL(3, 2)", "0"), ("binary", ""), ("string collate UTF8_LCASE", "x"),
-        ("interval day to second", 5), ("char(3)", "a"), ("decimal(5,-2)", "anything"), ("int", None), ("anything", None),
+        ("interval day to second", 5), ("char(3)", "a"), ("decimal(5,-2)", "anything"), ("int", None),
+        ("anything", None),
     ],
 )  # fmt: skip
 def test_literals_that_are_carried(name: str, value: Any) -> None:
@@ -122,34 +123,34 @@ def test_literals_that_are_carried(name: str, value: Any) -> None:
 
 
 def test_operators_join_chains_without_nesting() -> None:
-    assert (A & B) & C == A & (B & C) == And((A, B, C))
-    assert (A | B) | C == A | (B | C) == Or((A, B, C))
-    assert (A | B) & ~C == And((Or((A, B)), Not(C)))
-    assert reduce(and_, [A] * 50) == And((A,) * 50)
+    assert (a & b) & c == a & (b & c) == And((a, b, c))
+    assert (a | b) | c == a | (b | c) == Or((a, b, c))
+    assert (a | b) & ~c == And((Or((a, b)), Not(c)))
+    assert reduce(and_, [a] * 50) == And((a,) * 50)
 
 
-@pytest.mark.parametrize("use", [lambda: A and B, lambda: A or B, lambda: not A, lambda: 1 < col("a") < 5])
+@pytest.mark.parametrize("use", [lambda: a and b, lambda: a or b, lambda: not a, lambda: 1 < col("a") < 5])
 def test_python_s_own_logic_is_refused_with_a_hint(use: Any) -> None:
-    with pytest.raises(InvalidArgumentError, match="no truth value.*use & | ~"):
+    with pytest.raises(InvalidArgumentError, match=r"no truth value.*use & \| ~"):
         use()
 
 
 def test_only_predicates_combine() -> None:
     for combine in (and_, or_):
         with pytest.raises(TypeError):
-            combine(A, True)
+            combine(a, True)
 
 
 def test_a_chain_of_any_depth_is_one_chain() -> None:
-    deep: Predicate = A
+    deep: Predicate = a
     for _ in range(5000):
-        deep = Or((deep, B))
+        deep = Or((deep, b))
     assert len(list(operands(deep))) == 5001
     normal = normalise(deep)
     assert isinstance(normal, AnyOf)
     assert len(normal.children) == 5001
     assert columns(deep) == {("a",), ("b",)}
-    assert to_text(reduce(or_, [A] * 5000)).endswith("… 4990 more")
+    assert to_text(reduce(or_, [a] * 5000)).endswith("… 4990 more")
 
 
 def test_columns() -> None:

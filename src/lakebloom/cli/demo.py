@@ -1,85 +1,112 @@
-"""``make demo``: lakebloom on your screen."""
+"""``make demo``: lakebloom on your screen, over a lake that it makes for the purpose."""
 
 from __future__ import annotations
 
-import io
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
-from rich.table import Table
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from lakebloom import Sbbf, sizing
+from lakebloom import BloomIndexConfig, Lakebloom, col, errors
+from lakebloom.cli.demo_filter import show_filter
+from lakebloom.cli.demo_keys import uuids
+from lakebloom.spark.session import demo_session
 
-_KEYS = 1_000_000
-_FPP = 0.01
-_PROBES = 5_000_000
+_FILES = 400
+_ROWS = 5_000
+_INDEX = "events_by_user"
 
 
 def main() -> None:
-    """Build a filter over a million keys and measure what it promises."""
-    console = Console()
-    console.rule("[bold]lakebloom: one filter over a million keys")
-    rng = np.random.default_rng(20)
-    keys = _uuids(rng, _KEYS)
-    with console.status("loading compiled kernels (the first run on a machine compiles them)"):
-        Sbbf(1).insert(keys.slice(0, 200_000))
-        Sbbf(1).might_contain(keys.slice(0, 200_000))
+    """Show a filter, then an index over a lake of many files: build, ask, append, refresh."""
+    console = Console(width=110)
+    show_filter(console)
+    with tempfile.TemporaryDirectory(prefix="lakebloom-demo-") as home:
+        console.rule("[bold]an index over a lake")
+        table = Path(home) / "events"
+        needle = _make_lake(console, table)
+        with demo_session() as spark:
+            _show_index(console, Lakebloom(spark, Path(home) / "indexes"), table, needle)
 
+
+def _make_lake(console: Console, table: Path) -> str:
+    """Write the files and return one of their keys."""
+    table.mkdir()
+    rng = np.random.default_rng(4)
     started = time.perf_counter()
-    f = Sbbf.for_items(_KEYS, fpp=_FPP)
-    f.insert(keys)
-    build_s = time.perf_counter() - started
+    for number in range(_FILES):
+        keys = _write_file(table / f"part-{number:05d}.parquet", rng)
+        if number == _FILES // 3:
+            needle: str = keys[_ROWS // 2].as_py()
+    size = sum(path.stat().st_size for path in table.iterdir())
+    elapsed_s = time.perf_counter() - started
+    console.print(f"{_FILES} Parquet files, {_FILES * _ROWS:,} rows, {size / 1e6:.0f} MB, made in {elapsed_s:.1f} s")
+    return needle
 
-    absent = _uuids(rng, _PROBES)
+
+def _write_file(path: Path, rng: np.random.Generator) -> pa.Array:
+    keys = uuids(rng, _ROWS)
+    columns = {"user_id": keys, "event": rng.integers(0, 50, _ROWS), "amount": rng.random(_ROWS)}
+    pq.write_table(pa.table(columns), path, compression="zstd", use_dictionary=["event"])
+    return keys
+
+
+def _show_index(console: Console, lake: Lakebloom, table: Path, needle: str) -> None:
+    with _bar(console) as (bar, task):
+        report = lake.create_index(
+            str(table),
+            BloomIndexConfig(_INDEX, ["user_id"]),
+            progress=lambda done: bar.update(task, completed=done.files_done, total=done.files),
+        )
+    console.print(str(report), highlight=False)
+    _ask(console, lake, needle)
+
+    console.rule("[bold]ten more files")
+    rng = np.random.default_rng(5)
+    for number in range(10):
+        newest = _write_file(table / f"part-{_FILES + number:05d}.parquet", rng)[0].as_py()
+    rows = lake.lookup(_INDEX, col("user_id") == newest).num_rows
+    console.print(f"a key of a file that the index does not know yet: {rows} row, because unknown files are read")
+    refreshed = lake.refresh_index(_INDEX)
+    console.print(f"refreshed: {refreshed.files} files in {sum(refreshed.seconds.values()):.2f} s")
+    _ask(console, lake, newest)
+    console.print(str(lake.optimize_index(_INDEX)), highlight=False)
+    console.rule("[bold]records")
+    console.print(str(lake.index(_INDEX)), highlight=False)
+    console.print(str(lake.history(_INDEX)), highlight=False)
+
+
+def _ask(console: Console, lake: Lakebloom, key: str) -> None:
+    predicate = col("user_id") == key
+    lake.candidates(_INDEX, predicate)
     started = time.perf_counter()
-    hits = int(np.sum(f.might_contain(absent)))
-    check_s = time.perf_counter() - started
-
-    console.print(_figures(f, keys, build_s, hits, check_s))
-    _probe(console, f, keys[0].as_py())
-
-
-def _uuids(rng: np.random.Generator, count: int) -> pa.Array:
-    digits = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
-    text = digits[rng.integers(0, 16, (count, 36), dtype=np.uint8)]
-    text[:, [8, 13, 18, 23]] = ord("-")
-    offsets = np.arange(0, 36 * count + 1, 36, dtype=np.int32)
-    return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(text.tobytes()))
-
-
-def _dictionary_bytes(keys: pa.Array) -> int:
-    """Return the compressed size of the dictionary that Parquet would keep for these keys."""
-    sink = io.BytesIO()
-    limit = 10 * keys.nbytes
-    pq.write_table(pa.table({"key": keys}), sink, compression="zstd", dictionary_pagesize_limit=limit)
-    size: int = pq.read_metadata(io.BytesIO(sink.getvalue())).row_group(0).column(0).total_compressed_size
-    return size
-
-
-def _figures(f: Sbbf, keys: pa.Array, build_s: float, hits: int, check_s: float) -> Table:
-    dictionary = _dictionary_bytes(keys)
-    table = Table(show_header=False, box=None, padding=(0, 2))
-    table.add_column(style="bold")
-    table.add_row("keys", f"{len(keys):,} uuids")
-    table.add_row("filter", f"{f.num_bytes:,} bytes, {8 * f.num_bytes / len(keys):.2f} bits a key")
-    table.add_row("dictionary", f"{dictionary:,} bytes (Parquet, zstd): {dictionary / f.num_bytes:.0f} x the filter")
-    table.add_row("built in", f"{build_s * 1e3:.0f} ms, {build_s * 1e9 / len(keys):.0f} ns a key")
-    table.add_row(
-        "false positives promised", f"{_FPP:.3%} (exact for this size: {sizing.fpp(f.num_blocks, _KEYS):.3%})"
+    candidates = lake.candidates(_INDEX, predicate)
+    asked_s = time.perf_counter() - started
+    started = time.perf_counter()
+    rows = lake.lookup(_INDEX, predicate)
+    looked_up_s = time.perf_counter() - started
+    units = lake.index(_INDEX).units
+    console.print(
+        f"user_id = {key}: {candidates.num_rows} of {units} files can match ({asked_s * 1e3:.1f} ms), "
+        f"{rows.num_rows} row found ({looked_up_s * 1e3:.1f} ms)"
     )
-    table.add_row("false positives measured", f"{hits / _PROBES:.3%}: {hits:,} of {_PROBES:,} absent keys")
-    table.add_row("probed in", f"{check_s * 1e3:.0f} ms, {check_s * 1e9 / _PROBES:.0f} ns a key")
-    table.add_row("estimated from the bits", f"{f.ndv:,.0f} distinct keys, {f.fpp:.3%} false positives")
-    return table
+    if rows.num_rows != 1:
+        raise errors.LakebloomError("the demo must find its key once", found=f"{rows.num_rows} rows")
 
 
-def _probe(console: Console, f: Sbbf, present: str) -> None:
-    for key, kind in ((present, "present"), ("00000000-0000-0000-0000-000000000000", "absent")):
-        answer = "perhaps there: read the file" if key in f else "certainly not there: skip the file"
-        console.print(f"[bold]{key}[/] ({kind}): {answer}")
+@contextmanager
+def _bar(console: Console) -> Iterator[tuple[Progress, Any]]:
+    columns = (TextColumn("building"), BarColumn(), MofNCompleteColumn(), TextColumn("files"), TimeElapsedColumn())
+    with Progress(*columns, console=console) as bar:
+        yield bar, bar.add_task("building", total=None)
 
 
 if __name__ == "__main__":

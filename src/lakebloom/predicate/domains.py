@@ -96,7 +96,8 @@ def _double(literal: Literal) -> float:
 def column_in(domain: Domain, column: pa.ChunkedArray, column_type: str) -> pa.ChunkedArray:
     """Return a column of this Spark type as values of a domain.
 
-    Raises UnsupportedTypeError where it is stored in an Arrow type that the Spark type does not have.
+    Raises UnsupportedTypeError where it is stored in an Arrow type that the Spark type does not have, and
+    ValueConversionError for a stored value that the Spark type cannot hold.
     """
     stored = column.type
     if pt.is_null(stored):
@@ -111,10 +112,17 @@ def column_in(domain: Domain, column: pa.ChunkedArray, column_type: str) -> pa.C
     if kind in (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ):
         return _microseconds(column)
     if kind is Kind.DATE:
-        return pc.cast(pc.cast(pc.cast(column, pa.date32()), pa.int32()), domain.value)
+        return pc.cast(pc.cast(_cast(column, pa.date32()), pa.int32()), domain.value)
     if domain is Domain.DOUBLES:
         return _doubles(column)
-    return pc.cast(column, domain.value)
+    return _cast(column, domain.value)
+
+
+def _cast(column: pa.ChunkedArray, type: pa.DataType) -> pa.ChunkedArray:
+    try:
+        return pc.cast(column, type)
+    except pa.ArrowInvalid as error:
+        raise ValueConversionError(f"values of type {column.type} do not fit {type}", found=str(error)) from error
 
 
 def _holds(stored: pa.DataType, kind: Kind) -> bool:
@@ -148,10 +156,7 @@ def _microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
     column = pc.cast(pc.cast(column, pa.int64()), pa.timestamp(unit))  # the zone is only for display
     if unit == "ns":  # Spark rounds down, Arrow's cast towards 1970
         column = pc.floor_temporal(column, unit="microsecond")
-    try:
-        return pc.cast(pc.cast(column, pa.timestamp("us")), pa.int64())
-    except pa.ArrowInvalid as error:
-        raise ValueConversionError("a timestamp lies beyond what microseconds can tell", found=str(error)) from error
+    return pc.cast(_cast(column, pa.timestamp("us")), pa.int64())
 
 
 def _doubles(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -75,7 +75,8 @@ def literals(values: object) -> tuple[Literal, ...]:
 
 
 def _is_typed_scalar(value: object) -> bool:
-    if isinstance(value, str | bytes):  # numpy's too: as arrays they would lose NULs at the end
+    # numpy's strings and bytes are Python's, too: as arrays they would lose NULs at the end.
+    if isinstance(value, str | bytes | pa.UuidScalar):
         return False
     return isinstance(value, np.generic | pa.Scalar) or (isinstance(value, np.ndarray) and value.ndim == 0)
 
@@ -98,8 +99,8 @@ def _datetime(value: datetime.datetime) -> Literal:
     if getattr(value, "nanosecond", 0):  # pandas' Timestamp
         raise ValueConversionError("a timestamp has microseconds at most", found=str(value))
     if value.utcoffset() is None:
-        return Literal("timestamp_ntz", (value.replace(tzinfo=None) - _EPOCH) // _MICROSECOND)
-    return Literal("timestamp", (value - _EPOCH_UTC) // _MICROSECOND)
+        return Literal("timestamp_ntz", int((value.replace(tzinfo=None) - _EPOCH) // _MICROSECOND))
+    return Literal("timestamp", int((value - _EPOCH_UTC) // _MICROSECOND))
 
 
 def _date(value: datetime.date) -> Literal:
@@ -135,6 +136,7 @@ _CONVERSIONS: dict[type, Callable[[Any], Literal]] = {
     datetime.date: _date,
     decimal.Decimal: _decimal,
     uuid.UUID: lambda value: Literal("string", str(value)),
+    pa.UuidScalar: lambda value: literal(value.as_py()),
 }
 
 _ARROW_NAMES: dict[pa.DataType, str] = {

@@ -83,17 +83,21 @@ class _Rows:
                 return pc.fill_null(self._is_in(column, [value]), False)
             case IsIn(column, values):
                 return self._is_in(column, values)
-            case Compare(column, op, value):
-                if value.is_null:
-                    return self._all(None)
-                domain = domain_of(self._type(column), value.type)
-                return compare(domain, self._column_in(domain, column), op, value)
+            case Compare():
+                return self._compare(predicate)
             case Unknown():
                 raise InvalidArgumentError(
                     "rows cannot be filtered by what lakebloom does not understand",
                     found=to_text(predicate),
                     hint="leave this part out and filter the result",
                 )
+
+    def _compare(self, predicate: Compare) -> pa.ChunkedArray:
+        column_type = self._type(predicate.column)
+        if predicate.value.is_null:
+            return self._all(None)
+        domain = domain_of(column_type, predicate.value.type)
+        return compare(domain, self._column_in(domain, predicate.column), predicate.op, predicate.value)
 
     def _is_in(self, column: ColumnPath, literals: Sequence[Literal]) -> pa.ChunkedArray:
         column_type = self._type(column)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterable
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import TypeVar
 
 from lakebloom.predicate.spark_types import Kind
@@ -30,11 +30,12 @@ __all__ = ["to_text"]
 _MAX_CHARACTERS = 60
 _MAX_VALUES = 3
 _MAX_OPERANDS = 10
+_EXACT = Context(prec=38)
 _EPOCH = datetime.datetime(1970, 1, 1)
 _DAY = datetime.timedelta(days=1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
-Item = TypeVar("Item")
+_Item = TypeVar("_Item")
 
 
 def to_text(predicate: Predicate) -> str:
@@ -45,10 +46,10 @@ def to_text(predicate: Predicate) -> str:
     user_id = 'x' AND (a IN (0, 1, 2, … 997 more) OR b IS NULL)
     """
     match predicate:
-        case And(children):
-            return _shortened(" AND ", operands(predicate), _inside, _MAX_OPERANDS) if children else "TRUE"
-        case Or(children):
-            return _shortened(" OR ", operands(predicate), _inside, _MAX_OPERANDS) if children else "FALSE"
+        case And():
+            return _shortened(" AND ", operands(predicate), _inside, _MAX_OPERANDS) or "TRUE"
+        case Or():
+            return _shortened(" OR ", operands(predicate), _inside, _MAX_OPERANDS) or "FALSE"
         case Not(Equals(column, value)):
             return f"{format_name(column)} <> {_literal(value)}"
         case Not(IsIn(column, values)):
@@ -76,7 +77,7 @@ def _inside(predicate: Predicate) -> str:
     return f"({text})" if isinstance(predicate, And | Or) else text
 
 
-def _shortened(joint: str, items: Iterable[Item], text: Callable[[Item], str], most: int) -> str:
+def _shortened(joint: str, items: Iterable[_Item], text: Callable[[_Item], str], most: int) -> str:
     items = list(items)
     left_out = len(items) - most
     # Leaving out one item would save nothing.
@@ -97,7 +98,7 @@ def _literal(literal: Literal) -> str:
         case Kind.BOOLEAN, bool():
             return str(value).upper()
         case Kind.DECIMAL, int():
-            return f"{Decimal(value).scaleb(-spark_type.scale):f}"
+            return f"{Decimal(value).scaleb(-spark_type.scale, _EXACT):f}"
         case (Kind.DATE, int()):
             return f"DATE {_moment(value, _DAY, lambda moment: moment.date().isoformat())}"
         case ((Kind.TIMESTAMP | Kind.TIMESTAMP_NTZ), int()):

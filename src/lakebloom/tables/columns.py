@@ -22,6 +22,7 @@ _PART = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^.`]+)")
 _NEEDS_QUOTES = re.compile(r"[.`]|^$")
 _DECIMAL = re.compile(r"decimal\((?P<precision>\d+), ?(?P<scale>\d+)\)")
 
+_MOST_DIGITS = 38
 _ARROW_TYPES = {
     "smallint": pa.int16(),
     "int": pa.int32(),
@@ -90,7 +91,7 @@ def arrow_type(spark_type: str) -> pa.DataType:
     if name in _ARROW_TYPES:
         return _ARROW_TYPES[name]
     decimal = _DECIMAL.fullmatch(name)
-    if decimal is not None:
+    if decimal is not None and 1 <= int(decimal["precision"]) <= _MOST_DIGITS:
         return pa.decimal128(int(decimal["precision"]), int(decimal["scale"]))
     reason = next((why for pattern, why in _REFUSED if pattern.fullmatch(name)), "its values have no hash")
     raise UnsupportedTypeError(

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from lakebloom.tables.parquet_types import Family
+
 __all__ = ["BatchPlan", "plan_batches"]
 
 _MAX_ROWS = 1 << 18
@@ -36,14 +38,13 @@ class BatchPlan:
     """Dotted paths of the columns to read as dictionaries."""
 
 
-def plan_batches(row_group: Any, columns: Mapping[str, int]) -> BatchPlan:
-    """Plan the reading of leaves, given as dotted path and number, of a row group (pyarrow's RowGroupMetaData)."""
-    rows = max(1, row_group.num_rows)
+def plan_batches(row_count: int, chunks: Mapping[str, tuple[Any, Family]]) -> BatchPlan:
+    """Plan the reading of column chunks, given by dotted path as pyarrow's ColumnChunkMetaData and what they hold."""
+    rows = max(1, row_count)
     width_bytes = 0.0
     dictionaries = []
-    for name, number in columns.items():
-        chunk = row_group.column(number)
-        if chunk.physical_type != "BYTE_ARRAY":
+    for name, (chunk, family) in chunks.items():
+        if family != "bytes":
             width_bytes += _FIXED_WIDTH_BYTES
         elif _has_few_distinct(chunk, rows):
             width_bytes += _FIXED_WIDTH_BYTES

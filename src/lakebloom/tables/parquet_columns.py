@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebloom.errors import DataFileError, InvalidArgumentError
-from lakebloom.tables.calendars import may_be_rebased, require_modern
+from lakebloom.tables.calendars import require_trusted, trusted_values
 from lakebloom.tables.columns import ColumnPath, arrow_type, format_name
 from lakebloom.tables.parquet_batches import plan_batches
 from lakebloom.tables.parquet_paths import find_leaf
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     import pyarrow.parquet as pq
+
+    from lakebloom.tables.calendars import TrustedValues
+    from lakebloom.tables.parquet_types import Family
 
 __all__ = ["ColumnSpec", "ParquetColumns", "RowGroupShape"]
 
@@ -53,7 +56,8 @@ class _Leaf:
 
     path: ColumnPath
     number: int
-    needs_modern_values: bool
+    family: Family
+    trusted: TrustedValues | None
 
     @property
     def dotted(self) -> str:
@@ -128,7 +132,7 @@ class ParquetColumns:
             )
 
     def _arrays(self, row_group: int, row_count: int) -> Iterator[list[pa.Array]]:
-        present = {leaf.dotted: leaf.number for leaf in self._leaves if leaf is not None}
+        present = [leaf for leaf in self._leaves if leaf is not None]
         if not present:
             for start in range(0, row_count, _NULL_BATCH_ROWS):
                 count = min(_NULL_BATCH_ROWS, row_count - start)
@@ -137,16 +141,17 @@ class ParquetColumns:
         for batch in self._record_batches(row_group, present):
             yield [self._column(batch, *pair) for pair in zip(self._leaves, self._types, strict=True)]
 
-    def _record_batches(self, row_group: int, columns: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
+    def _record_batches(self, row_group: int, leaves: Sequence[_Leaf]) -> Iterator[pa.RecordBatch]:
         with reading(self._uri):
             facts = self._metadata.row_group(row_group)
-            plan = plan_batches(facts, columns)
+            chunks = {leaf.dotted: (facts.column(leaf.number), leaf.family) for leaf in leaves}
+            plan = plan_batches(facts.num_rows, chunks)
             reader = self._readers.get(plan.dictionaries)
             if reader is None:
                 reader = parquet_file(self._uri, self._source, metadata=self._metadata, dictionaries=plan.dictionaries)
                 self._readers[plan.dictionaries] = reader
-            batches = reader.iter_batches(plan.rows, [row_group], list(columns), use_threads=False)
-        self.bytes_read += sum(facts.column(number).total_compressed_size for number in columns.values())
+            batches = reader.iter_batches(plan.rows, [row_group], list(chunks), use_threads=False)
+        self.bytes_read += sum(chunk.total_compressed_size for chunk, _ in chunks.values())
         while True:
             with reading(self._uri):
                 batch = next(batches, None)
@@ -161,8 +166,8 @@ class ParquetColumns:
         for part in leaf.path[1:]:  # also NULL where the struct is
             array = pc.struct_field(array, array.type.get_field_index(part))
         array = convert(array, kind, leaf.dotted)
-        if leaf.needs_modern_values:
-            require_modern(array, leaf.dotted)
+        if leaf.trusted is not None:
+            require_trusted(array, leaf.trusted, leaf.dotted)
         return array
 
     def _find(self, column: ColumnSpec, paths: Sequence[Sequence[str]], case_sensitive: bool) -> _Leaf | None:
@@ -171,7 +176,7 @@ class ParquetColumns:
             return None
         schema = self._metadata.schema.column(number)
         family = require_readable(schema, column.type, format_name(column.path))
-        return _Leaf(tuple(paths[number]), number, may_be_rebased(family, self._metadata.metadata))
+        return _Leaf(tuple(paths[number]), number, family, trusted_values(family, self._metadata.metadata))
 
 
 def _shapes(metadata: Any) -> tuple[RowGroupShape, ...]:
