@@ -1,16 +1,39 @@
-"""What all tests share: one Spark session for the whole run."""
+"""What all tests share: hypothesis without deadlines, warm kernels, one Spark session for the whole run."""
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
+
+settings.register_profile("lakebloom", deadline=None)  # no test depends on time
+settings.load_profile("lakebloom")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _warm_kernels() -> None:
+    """Compile every kernel once, so that no test is the one that waits for it."""
+    from lakebloom import Sbbf, hash_values
+    from lakebloom.sbbf.encoding import PARQUET
+    from lakebloom.sbbf.kernels import load_compiled
+
+    load_compiled()
+    for kind in (pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.decimal128(38, 0)):
+        hash_values(pa.array([1], type=kind))
+    for kind in (pa.string(), pa.large_string(), pa.string_view()):
+        hash_values(pa.array(["one"], type=kind), encoding=PARQUET)
+    f = Sbbf(1)
+    f.insert(1)
+    assert 1 in f
 
 
 @pytest.fixture(scope="session")
@@ -18,10 +41,10 @@ def spark() -> Iterator[SparkSession]:
     """A classic session on loopback. Tests that use it are marked `spark`."""
     from pyspark.sql import SparkSession
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers must find lakebloom
     session = (
         SparkSession.builder.master("local[2]")
         .appName("lakebloom-tests")
-        .config("spark.pyspark.python", sys.executable)  # workers must find lakebloom
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "4")

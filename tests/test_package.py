@@ -10,11 +10,17 @@ import pkgutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import lakebloom
 from lakebloom import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "lakebloom"
@@ -43,9 +49,20 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported_modules(path: Path) -> set[str]:
+def is_for_types_only(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def nodes(root: ast.AST, *, at_runtime: bool) -> Iterator[ast.AST]:
+    for node in ast.iter_child_nodes(root):
+        if not (at_runtime and is_for_types_only(node)):
+            yield node
+            yield from nodes(node, at_runtime=at_runtime)
+
+
+def imported_modules(path: Path, *, at_runtime: bool = False) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(ast.parse(path.read_text()), at_runtime=at_runtime):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -68,8 +85,9 @@ def test_imports_point_down(path: Path) -> None:
     for module in imported_modules(path):
         target = layer_of(module)
         assert target is None or target == layer or LEVEL[target] > LEVEL[layer], f"{layer} imports {module}"
-        if layer != "spark":
-            assert module.split(".")[0] != "pyspark", "only the Spark layer imports pyspark"
+    if layer != "spark":
+        loaded = {module.split(".")[0] for module in imported_modules(path, at_runtime=True)}
+        assert "pyspark" not in loaded, "only the Spark layer imports pyspark"
 
 
 def in_child(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -148,10 +166,21 @@ def python_blocks(path: Path) -> list[str]:
     return blocks
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("page", ["README.md"])
-def test_examples_in_documentation(page: str) -> None:
+def test_examples_in_documentation(
+    page: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     blocks = python_blocks(ROOT / page)
     assert blocks
-    names: dict[str, object] = {}
+    names: dict[str, object] = {"spark": spark}
     for block in blocks:
         exec(compile(block, page, "exec"), names)
+
+
+def test_every_configuration_key_is_documented() -> None:
+    from lakebloom.index.settings import KEYS
+
+    page = (ROOT / "docs" / "CONFIGURATION.md").read_text()
+    assert all(f"`{key}`" in page for key in KEYS)

@@ -7,9 +7,10 @@ no Spark, no JVM and no pyspark.
 from __future__ import annotations
 
 import datetime
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from lakebloom.errors import InvalidArgumentError, UnsupportedSourceError
+from lakebloom.errors import InvalidArgumentError, NotFoundError, UnsupportedSourceError
 from lakebloom.index import compact, lifecycle, vacuum
 from lakebloom.index.ask import Reader, candidate_table
 from lakebloom.index.building import Workshop
@@ -85,7 +86,7 @@ class Lakebloom:
         from lakebloom.spark.build import SparkBuilder
 
         builder = SparkBuilder(self._spark, self._catalog)
-        case_sensitive = self._spark.conf.get("spark.sql.caseSensitive", "false") == "true"
+        case_sensitive = str(self._spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
         return self._spark, Workshop(self._catalog, builder, self._settings(), progress, case_sensitive)
 
     # Building
@@ -161,7 +162,11 @@ class Lakebloom:
         """Return the versions of an index, the newest first."""
         log = self._catalog.index(name).log
         log.newest()
-        return RecordTable([VersionRecord.of(log.read(version)) for version in reversed(log.versions())])
+        records = []
+        for version in reversed(log.versions()):
+            with suppress(NotFoundError):  # vacuumed since it was listed
+                records.append(VersionRecord.of(log.read(version)))
+        return RecordTable(records)
 
     def candidates(self, name: str, predicate: Predicate) -> pa.Table:
         """Return the units that can match: path, row_start, row_count, row_groups. Reads only the index.

@@ -12,6 +12,6 @@ from lakebloom.sbbf.kernels import compiled, portable
 @pytest.fixture(params=[compiled, portable], ids=["compiled", "portable"])
 def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """Make everything run on one form of the kernels."""
-    monkeypatch.setattr(hashing, "choose", lambda count: request.param)
-    monkeypatch.setattr(filter_module, "choose", lambda count: request.param)
+    for module in (hashing, filter_module):
+        monkeypatch.setattr(module, "choose", lambda count, size_bytes=0: request.param)
     return request.param

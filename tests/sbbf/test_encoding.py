@@ -39,11 +39,17 @@ AS_TEXT = str.encode
 RAW: Callable[[Any], bytes] = bytes
 
 EPOCH_JULIAN_DAY = 2_440_588
+LAST_SECOND = 253_402_300_799  # of the year 9999
+LAST_MICROS = LAST_SECOND * 1_000_000
 
 
 def int96(micros: int) -> bytes:
-    days, rest = divmod(micros, 86_400_000_000)
-    return struct.pack("<qi", rest * 1000, days + EPOCH_JULIAN_DAY)
+    return int96_nanos(micros * 1000)
+
+
+def int96_nanos(nanos: int) -> bytes:
+    days, rest = divmod(nanos, 86_400_000_000_000)
+    return struct.pack("<qi", rest, days + EPOCH_JULIAN_DAY)
 
 
 def raw_ints(values: list[int], kind: pa.DataType) -> pa.Array:
@@ -57,7 +63,6 @@ CASES: dict[str, tuple[Encoding, pa.Array, list[Any], Callable[[Any], bytes]]] =
     "canonical short": (CANONICAL, pa.array(INTS, pa.int16()), INTS, le(4)),
     "canonical int": (CANONICAL, pa.array(INTS, pa.int32()), INTS, le(4)),
     "canonical bigint": (CANONICAL, pa.array(INTS, pa.int64()), INTS, le(8)),
-    "canonical uint8": (CANONICAL, pa.array(UINTS, pa.uint8()), UINTS, le(4)),
     "canonical uint16": (CANONICAL, pa.array(UINTS, pa.uint16()), UINTS, le(4)),
     "canonical uint32": (CANONICAL, pa.array([2**32 - 1, 0], pa.uint32()), [2**32 - 1, 0], le(8)),
     "canonical uint64": (CANONICAL, pa.array([2**64 - 1, 0], pa.uint64()), [2**64 - 1, 0], be(9)),
@@ -105,7 +110,16 @@ CASES: dict[str, tuple[Encoding, pa.Array, list[Any], Callable[[Any], bytes]]] =
     ),
     "parquet int as INT64": (Parquet("INT64"), pa.array(INTS, pa.int32()), INTS, le(8)),
     "parquet bigint as INT32": (Parquet("INT32"), pa.array(INTS, pa.int64()), INTS, le(4)),
-    "parquet int96": (Parquet("INT96"), raw_ints([0, 1, -1], pa.timestamp("us")), [0, 1, -1], int96),
+    "parquet int96": (Parquet("INT96"), raw_ints(MICROS, pa.timestamp("us")), MICROS, int96),
+    "parquet int96 year 9999": (Parquet("INT96"), raw_ints([LAST_SECOND], pa.timestamp("s")), [LAST_MICROS], int96),
+    "parquet int96 nanos": (Parquet("INT96"), raw_ints([1, -1], pa.timestamp("ns", "UTC")), [1, -1], int96_nanos),
+    "parquet half": (
+        Parquet("FIXED_LEN_BYTE_ARRAY", 2), pa.array([0.5], pa.float16()), [0.5], lambda v: struct.pack("<e", v)
+    ),
+    "parquet fixed string": (Parquet("FIXED_LEN_BYTE_ARRAY", 3), pa.array(["abc"]), ["abc"], AS_TEXT),
+    "parquet fixed view": (
+        Parquet("FIXED_LEN_BYTE_ARRAY", 3), pa.array(["abc"], pa.string_view()), ["abc"], AS_TEXT
+    ),
     "parquet string": (PARQUET, pa.array(TEXT), TEXT, AS_TEXT),
     "parquet uuid": (PARQUET, pa.array([b"0123456789abcdef"], pa.binary(16)), [b"0123456789abcdef"], RAW),
     "lance int8": (LANCE, pa.array(INTS, pa.int8()), INTS, le(1)),
@@ -144,6 +158,7 @@ def test_nulls_slices_chunks_and_dictionaries_change_nothing(name: str) -> None:
 REFUSED = {
     "canonical bool": (CANONICAL, pa.bool_(), "256 values"),
     "canonical byte": (CANONICAL, pa.int8(), "256 values"),
+    "canonical uint8": (CANONICAL, pa.uint8(), "256 values"),
     "canonical half": (CANONICAL, pa.float16(), "no hash"),
     "canonical time": (CANONICAL, pa.time64("us"), "no hash"),
     "canonical duration": (CANONICAL, pa.duration("us"), "no hash"),
@@ -161,14 +176,16 @@ REFUSED = {
     "parquet double as INT64": (Parquet("INT64"), pa.float64(), "INT64"),
     "parquet int as DOUBLE": (Parquet("DOUBLE"), pa.int32(), "DOUBLE"),
     "parquet decimal as BYTE_ARRAY": (Parquet("BYTE_ARRAY"), pa.decimal128(9, 2), "BYTE_ARRAY"),
+    "parquet half of 4 bytes": (Parquet("FIXED_LEN_BYTE_ARRAY", 4), pa.float16(), "FIXED_LEN_BYTE_ARRAY"),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_types_without_a_filter_are_refused_with_the_reason(name: str) -> None:
     encoding, kind, reason = REFUSED[name]
-    with pytest.raises(errors.UnsupportedTypeError, match=reason):
-        hash_values(pa.array([], type=kind), encoding=encoding)
+    for nothing in (pa.array([], type=kind), pa.chunked_array([], type=kind)):
+        with pytest.raises(errors.UnsupportedTypeError, match=reason):
+            hash_values(nothing, encoding=encoding)
 
 
 @pytest.mark.parametrize(
@@ -227,10 +244,28 @@ def test_the_type_argument_says_how_to_read_python_values() -> None:
         hash_values("x", type=pa.int32())
 
 
-@pytest.mark.parametrize("bad", [[1, "a"], [2**70], np.zeros((2, 2)), 1j, object()], ids=repr)
+@pytest.mark.parametrize("bad", [[1, "a"], [10**38], [True, 5], np.zeros((2, 2)), 1j, object()], ids=repr)
 def test_values_that_are_no_values(bad: object) -> None:
     with pytest.raises(errors.LakebloomError):
         hash_values(bad)
+
+
+@pytest.mark.parametrize(
+    ("physical_type", "type_length"),
+    [
+        ("INT128", None),
+        ("int32", None),
+        ("", None),
+        ("INT32", 4),
+        (None, 4),
+        ("FIXED_LEN_BYTE_ARRAY", 0),
+        ("FIXED_LEN_BYTE_ARRAY", -1),
+        ("FIXED_LEN_BYTE_ARRAY", 1.5),
+    ],
+)
+def test_parquet_targets_that_do_not_exist(physical_type: Any, type_length: Any) -> None:
+    with pytest.raises(errors.InvalidArgumentError):
+        Parquet(physical_type, type_length)
 
 
 def test_an_unknown_encoding_is_refused() -> None:

@@ -67,6 +67,24 @@ def test_headers_that_are_refused(header: str, error: type[Exception]) -> None:
         Sbbf.from_parquet(bytes.fromhex(header))
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        f"158080808010{UNIONS}00",  # 2^31 bytes
+        f"1580808080808080808001{UNIONS}00",  # 2^55 bytes
+        "1540" + "1c1c001c0000" + "1c1c0000" * 2 + "00",  # BLOCK, and another
+        "1540" + "1c2c001c0000" + "1c1c0000" * 2 + "00",
+        "1540" + "1c150200" + "1c1c0000" * 2 + "00",  # BLOCK, a number
+        "1540" + "1c1100" + "1c1c0000" * 2 + "00",  # BLOCK, a boolean
+        f"1540{UNIONS}" + "05028001" + "00",  # the size twice
+        f"1540{UNIONS}" + "0c04" + "1c0000" + "00",  # the algorithm twice
+    ],
+)
+def test_headers_that_contradict_themselves(header: str) -> None:
+    with pytest.raises(errors.CorruptFilterError):
+        read_header(bytes.fromhex(header) + bytes(64))
+
+
 def test_a_truncated_bitset_is_refused_with_both_sizes() -> None:
     with pytest.raises(errors.CorruptFilterError, match=r"bitset of 64 bytes; found 63 bytes"):
         Sbbf.from_parquet(Sbbf(2).to_parquet()[:-1])

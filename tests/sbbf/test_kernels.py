@@ -1,19 +1,21 @@
-"""Both forms of the kernels, and the one-value hash, against the xxhash package and the reference filter."""
+"""Both forms of the kernels against the xxhash package and the reference filter."""
 
 from __future__ import annotations
 
+import sys
+import tracemalloc
 from types import ModuleType
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import xxhash
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lakebloom import hash_values
+from lakebloom.sbbf import kernels as kernels_module
+from lakebloom.sbbf.encoding import CANONICAL
+from lakebloom.sbbf.hashing import prepare
 from lakebloom.sbbf.kernels import choose, compiled, portable
-from lakebloom.sbbf.xxh64 import xxh64
 
 from .reference import ReferenceFilter
 
@@ -24,11 +26,6 @@ def test_rows_of_every_width_hash_as_the_xxhash_package_says(kernels: ModuleType
     out = np.empty(len(rows), dtype=np.uint64)
     kernels.hash_fixed(rows, out)
     assert out.tolist() == [xxhash.xxh64_intdigest(row.tobytes()) for row in rows]
-
-
-@given(st.binary(max_size=300))
-def test_the_plain_hash_agrees_with_the_xxhash_package(data: bytes) -> None:
-    assert xxh64(data) == xxhash.xxh64_intdigest(data)
 
 
 @pytest.mark.parametrize("large", [False, True])
@@ -86,6 +83,74 @@ def test_the_extreme_hashes_stay_inside_the_filter(kernels: ModuleType) -> None:
     assert guarded[7].any()
 
 
-def test_bulk_work_gets_compiled_kernels() -> None:
-    assert choose(10_000_000) is compiled
-    assert portable is not compiled
+@pytest.mark.parametrize("kind", [pa.binary(), pa.binary_view()], ids=str)
+def test_many_long_values_are_gathered_in_groups(
+    kernels: ModuleType, kind: pa.DataType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(portable, "_GATHERED_BYTES", 1000)
+    rng = np.random.default_rng(5)
+    values = [rng.bytes(size) for size in [0, 7, 300, 300, 999, 1000, 1001, 5000, 300, 0] * 4]
+    assert hash_values(pa.array(values, kind)).tolist() == [xxhash.xxh64_intdigest(value) for value in values]
+
+
+def test_portable_kernels_take_little_memory_beyond_the_values() -> None:
+    array = pa.array(["x" * 1000] * 8000)
+    data = np.frombuffer(array.buffers()[2], np.uint8)
+    offsets = np.frombuffer(array.buffers()[1], np.int32)
+    out = np.empty(8000, np.uint64)
+    tracemalloc.start()
+    portable.hash_offsets(offsets, data, out)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 << 20
+    assert set(out.tolist()) == {xxhash.xxh64_intdigest(b"x" * 1000)}
+
+
+def test_read_only_hashes_are_inserted_and_checked(kernels: ModuleType) -> None:
+    hashes = hash_values(np.arange(1000))
+    hashes.flags.writeable = False
+    words = np.zeros((64, 8), dtype=np.uint32)
+    kernels.insert(words, hashes)
+    out = np.zeros(len(hashes), dtype=np.bool_)
+    kernels.check(words, hashes, out)
+    assert out.all()
+
+
+@pytest.fixture
+def fresh_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget that the compiled kernels are loaded, and what was hashed so far."""
+    monkeypatch.delitem(sys.modules, compiled.__name__)
+    monkeypatch.setattr(kernels_module, "_values_so_far", 0)
+
+
+@pytest.mark.usefixtures("fresh_process")
+@pytest.mark.parametrize(
+    ("count", "size_bytes", "bulk"),
+    [(1, 0, False), (99_999, 0, False), (100_000, 0, True), (10, 256 << 10, False), (1, (256 << 10) + 1, True)],
+)
+def test_the_amount_of_work_decides(count: int, size_bytes: int, bulk: bool) -> None:
+    assert (choose(count, size_bytes).__name__ == compiled.__name__) == bulk
+
+
+@pytest.mark.usefixtures("fresh_process")
+def test_small_calls_add_up() -> None:
+    names = [choose(50_000).__name__ for _ in range(25)]
+    assert names[:19] == [portable.__name__] * 19
+    assert names[20:] == [compiled.__name__] * 5
+
+
+@pytest.mark.parametrize(
+    ("array", "size_bytes"),
+    [
+        (pa.array(["x" * 100] * 30).slice(10), 2000),
+        (pa.array([b"x" * 100] * 30, pa.large_binary()), 3000),
+        (pa.array(["x" * 100, "y", None] * 10, pa.string_view()), 1010),
+        (pa.array([b"x" * 100] * 30, pa.binary(100)), 3000),
+        (pa.array(range(1000)), 0),
+        (pa.array([1.5] * 1000), 0),
+        (pa.array(["x" * 100] * 30).dictionary_encode(), 0),
+    ],
+    ids=lambda value: str(value.type) if isinstance(value, pa.Array) else None,
+)
+def test_long_values_are_weighed_and_numbers_counted(array: pa.Array, size_bytes: int) -> None:
+    assert prepare(array, CANONICAL).layout.long_bytes == size_bytes

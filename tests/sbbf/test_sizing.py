@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakebloom import errors, sizing
+from lakebloom import Sbbf, errors, sizing
 from lakebloom.sbbf.sizing import rate
 
+RULES: tuple[sizing.SizingRule, ...] = ("putze", "parquet", "lance")
 ARROW_RS_BLOCKS = {
     10_000: {0.1: 256, 0.01: 512, 0.001: 1024, 0.0001: 1024, 0.00001: 2048, 0.000001: 2048},
     100_000: {0.1: 4096, 0.01: 4096, 0.001: 8192, 0.0001: 16_384, 0.00001: 16_384, 0.000001: 16_384},
@@ -93,14 +96,61 @@ def test_rates_at_the_edges() -> None:
         (10, 0.01, "murmur"),
         (10**12, 0.01, "putze"),
         (10**18, 1e-300, "putze"),
+        (1, 5e-324, "putze"),
+        *((ndv, 0.01, rule) for ndv in (2**63, 10**5000) for rule in RULES),
     ],
+    ids=lambda value: f"{value.bit_length()} bits" if isinstance(value, int) and value > 10**20 else None,
 )
 def test_impossible_arguments(ndv: int, fpp: float, rule: sizing.SizingRule) -> None:
     with pytest.raises(errors.InvalidArgumentError):
         sizing.num_blocks(ndv, fpp, rule)
 
 
-@pytest.mark.parametrize(("blocks", "ndv"), [(0, 1), (-1, 1), (2**31, 1), (1, -1), (1, math.nan), (1.5, 1)])
+EXTREMES = [5e-324, 1e-310, 1e-300, 1e-100, 1e-17, 1e-9, 0.5, 0.999, 1 - 1e-9, 1 - 1e-13, math.nextafter(1, 0)]
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("fpp", EXTREMES)
+@pytest.mark.parametrize("ndv", [0, 1, 1000, 10**9, 2**63 - 1])
+def test_extreme_rates_have_a_size_or_are_too_large(ndv: int, fpp: float, rule: sizing.SizingRule) -> None:
+    if rule == "putze" and sizing.fpp(2**31 - 1, ndv) > fpp:
+        with pytest.raises(errors.InvalidArgumentError, match=r"at most 2\^31 - 1"):
+            sizing.num_blocks(ndv, fpp, rule)
+        return
+    blocks = sizing.num_blocks(ndv, fpp, rule)
+    assert 1 <= blocks < 2**31
+    if rule == "putze" and fpp <= 0.999:
+        assert sizing.fpp(blocks, ndv) <= fpp
+
+
+def test_the_parquet_rule_at_the_ends() -> None:
+    assert sizing.num_blocks(10**6, 5e-324, rule="parquet") * 32 == 128 << 20
+    assert sizing.num_blocks(10**6, math.nextafter(1, 0), rule="parquet") * 32 < 1 << 20
+
+
+@pytest.mark.parametrize("real", [np.float64(0.01), np.float32(0.01), np.float16(0.01), Fraction(1, 100)], ids=repr)
+def test_real_numbers_of_any_class_are_rates(real: float) -> None:
+    assert sizing.num_blocks(1000, real) == sizing.num_blocks(1000, float(real))
+    assert Sbbf.for_items(1000, real).fold_to(real).num_blocks == 1
+    assert sizing.layer_fpps(real) == (float(real),)
+
+
+def test_counts_of_any_class() -> None:
+    assert sizing.num_blocks(np.int32(1000), 0.01) == sizing.num_blocks(1000, 0.01)
+    assert sizing.fpp(np.int64(10), np.float32(5)) == sizing.fpp(10, 5)
+    assert sizing.fpp(1, 10**5000) == sizing.fpp(1, math.inf) == 1.0
+    assert sizing.auto_fpp(10**400) == sizing.auto_fpp(np.int64(10**15)) == 1e-7
+
+
+@pytest.mark.parametrize("units", [-1, -0.5, math.nan, "9", None, True])
+def test_impossible_numbers_of_units(units: int) -> None:
+    with pytest.raises(errors.InvalidArgumentError):
+        sizing.auto_fpp(units)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "ndv"), [(0, 1), (-1, 1), (2**31, 1), (1, -1), (1, -math.inf), (1, math.nan), (1.5, 1), (1, "9")]
+)
 def test_impossible_filters_have_no_rate(blocks: int, ndv: int) -> None:
     with pytest.raises(errors.InvalidArgumentError):
         sizing.fpp(blocks, ndv)

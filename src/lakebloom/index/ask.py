@@ -57,21 +57,21 @@ class Reader:
     def snapshot(self) -> Snapshot:
         """Return the newest version."""
         entry = self._index.active()
-        if self._snapshot is None or self._snapshot.entry.version != entry.version:
-            self._snapshot = Snapshot(self._index.storage, entry)
+        if self._snapshot is None or self._snapshot.entry is not entry:
+            self._snapshot = Snapshot(self._index.storage, entry, self._snapshot)
         return self._snapshot
 
     def with_newest(self, question: Callable[[Snapshot], ResultT]) -> ResultT:
         """Ask the newest version; one that was vacuumed while it was asked is exchanged for its successor."""
-        snapshot = self.snapshot()
-        try:
-            return question(snapshot)
-        except CorruptIndexError:
-            self._snapshot = None
-            newest = self.snapshot()
-            if newest.entry.version == snapshot.entry.version:
-                raise
-            return question(newest)
+        while True:
+            snapshot = self.snapshot()
+            try:
+                return question(snapshot)
+            except CorruptIndexError:
+                self._snapshot = None
+                self._index.log.forget()
+                if self.snapshot().entry == snapshot.entry:
+                    raise
 
     def candidates(self, predicate: Predicate) -> list[Candidate]:
         """Return the units that can match."""

@@ -3,17 +3,18 @@
 A file is indexed only as it was listed: its size and modification time are looked at before and after it is read. One
 that changed, vanished or cannot be read is left out and named in the result; queries then read it, as they read any
 file that the index does not know. What such a file had already put into the segment cannot be taken out again, so the
-segment is started anew without it.
+segment is started anew without all of these. An index that cannot be written is another matter: that ends the task.
 """
 
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakebloom.errors import LakebloomError
+from lakebloom.errors import DataFileError, LakebloomError
 from lakebloom.index.plan import GroupResult, SkippedFile
 from lakebloom.index.segment_builder import SegmentBuilder, Span
 from lakebloom.sbbf.hashing import hash_array
@@ -23,7 +24,7 @@ from lakebloom.tables.listing import stat_file
 from lakebloom.tables.parquet_columns import ParquetColumns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -35,10 +36,10 @@ if TYPE_CHECKING:
     from lakebloom.tables.parquet_columns import RowGroupShape
 
 
-class _FileChangedError(Exception):
-    def __init__(self, skipped: SkippedFile) -> None:
-        super().__init__(skipped.reason)
-        self.skipped = skipped
+class _FileSkippedError(Exception):
+    def __init__(self, file: TableFile, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.skipped = SkippedFile(file.uri, code, reason)
 
 
 def spans_of(row_groups: Sequence[RowGroupShape], granularity: Granularity) -> list[Span]:
@@ -64,72 +65,74 @@ def build_segment(plan: BuildPlan, group: FileGroup, storage: Storage | None = N
     load_compiled()
     started = time.perf_counter()
     storage = storage or open_storage(plan.index_uri, plan.storage_options)
-    skipped: list[SkippedFile] = []
+    skipped: dict[str, SkippedFile] = {}
+    bytes_read = 0
     while True:
-        task = _Reading(plan, SegmentBuilder(plan, storage, group.number), skipped)
-        try:
-            for file in group.files:
-                task.read(file)
+        attempt = _Attempt(plan, SegmentBuilder(plan, storage, group.number))
+        for file in group.files:
+            if file.uri not in skipped:
+                attempt.read(file)
+        skipped.update((file.uri, file) for file in attempt.skipped)
+        bytes_read += attempt.bytes_read
+        if attempt.is_clean:
             break
-        except _FileChangedError as change:
-            skipped.append(change.skipped)
-    segment = task.builder.finish()
+        attempt.builder.abandon()
+    segment = attempt.builder.finish()
     elapsed = time.perf_counter() - started
-    return GroupResult(group.number, segment, tuple(skipped), task.bytes_read, elapsed), task.builder.global_filters
+    result = GroupResult(group.number, segment, tuple(skipped.values()), bytes_read, elapsed)
+    return result, attempt.builder.global_filters
 
 
-class _Reading:
-    """One attempt at a segment."""
+class _Attempt:
+    """One attempt at a segment. It is clean unless a file was skipped that had units already."""
 
-    def __init__(self, plan: BuildPlan, builder: SegmentBuilder, skipped: list[SkippedFile]) -> None:
+    def __init__(self, plan: BuildPlan, builder: SegmentBuilder) -> None:
         self.builder = builder
         self.bytes_read = 0
+        self.skipped: list[SkippedFile] = []
+        self.is_clean = True
         self._plan = plan
-        self._skipped = skipped
 
     def read(self, file: TableFile) -> None:
         """Add the units of a file, or note why it has none."""
-        if any(skipped.uri == file.uri for skipped in self._skipped):
-            return
         begun = len(self.builder.units)
         try:
             self._read_unchanged(file)
-        except _FileChangedError as change:
-            skipped = change.skipped
-        except LakebloomError as error:
-            skipped = SkippedFile(file.uri, error.code, str(error))
-        else:
-            return
-        if len(self.builder.units) > begun:
-            raise _FileChangedError(skipped)
-        self._skipped.append(skipped)
+        except _FileSkippedError as error:
+            self.skipped.append(error.skipped)
+            self.is_clean &= len(self.builder.units) == begun
 
     def _read_unchanged(self, file: TableFile) -> None:
-        _require_unchanged(file, self._plan.storage_options)
-        with ParquetColumns(
-            file.uri, self._plan.columns, self._plan.storage_options, case_sensitive=self._plan.case_sensitive
-        ) as columns:
-            self._read_units(file, columns)
+        options = self._plan.storage_options
+        with _skipping(file):
+            _require_unchanged(file, options)
+            columns = ParquetColumns(file.uri, self._plan.columns, options, case_sensitive=self._plan.case_sensitive)
+        with columns:
+            self._add_units(file, columns)
             self.bytes_read += columns.bytes_read
-        _require_unchanged(file, self._plan.storage_options)
+        with _skipping(file):
+            _require_unchanged(file, options)
 
-    def _read_units(self, file: TableFile, columns: ParquetColumns) -> None:
+    def _add_units(self, file: TableFile, columns: ParquetColumns) -> None:
         spans = iter(spans_of(columns.row_groups, self._plan.granularity))
         span = next(spans)
         rows_left = span.row_count
         self.builder.begin()
-        for row_group in range(len(columns.row_groups)):
-            for _, arrays in columns.batches(row_group):
-                at, size = 0, len(arrays[0])
-                while at < size:
-                    taken = min(size - at, rows_left)
-                    self._add([array.slice(at, taken) for array in arrays], span)
-                    at, rows_left = at + taken, rows_left - taken
-                    if rows_left == 0 and (following := next(spans, None)) is not None:
-                        self.builder.end(file, span)
-                        span, rows_left = following, following.row_count
-                        self.builder.begin()
+        for arrays in _batches(file, columns):
+            at, size = 0, len(arrays[0])
+            while at < size:
+                while rows_left == 0:
+                    self.builder.end(file, span)
+                    span = next(spans)
+                    rows_left = span.row_count
+                    self.builder.begin()
+                taken = min(size - at, rows_left)
+                self._add([array.slice(at, taken) for array in arrays], span)
+                at, rows_left = at + taken, rows_left - taken
         self.builder.end(file, span)
+        for empty in spans:  # row groups without rows at the end
+            self.builder.begin()
+            self.builder.end(file, empty)
 
     def _add(self, arrays: Sequence[pa.Array], span: Span) -> None:
         for column, array in enumerate(arrays):
@@ -139,9 +142,35 @@ class _Reading:
             self.builder.add(column, hashes, len(array) - len(hashes), span.row_count)
 
 
+def _batches(file: TableFile, columns: ParquetColumns) -> Iterator[list[pa.Array]]:
+    """Yield the rows of a file, never more than its footer promises."""
+    rows_left = columns.num_rows
+    batches = (arrays for number in range(len(columns.row_groups)) for _, arrays in columns.batches(number))
+    while True:
+        with _skipping(file):
+            arrays = next(batches, None)
+            if arrays is None:
+                return
+            rows_left -= len(arrays[0])
+            if rows_left < 0:
+                raise DataFileError(
+                    f"{file.uri} is not what its footer says", found=f"more than {columns.num_rows} rows"
+                )
+        yield arrays
+
+
+@contextmanager
+def _skipping(file: TableFile) -> Iterator[None]:
+    """Turn what is wrong with a file into its being skipped."""
+    try:
+        yield
+    except LakebloomError as error:
+        raise _FileSkippedError(file, error.code, str(error)) from error
+
+
 def _require_unchanged(file: TableFile, options: Mapping[str, str]) -> None:
     now = stat_file(file.uri, options)
     if now == file:
         return
     reason = "it is gone" if now is None else f"it has {now.size_bytes} bytes of {now.mtime_ms} now"
-    raise _FileChangedError(SkippedFile(file.uri, "FILE_CHANGED", f"the file changed while it was indexed: {reason}"))
+    raise _FileSkippedError(file, "FILE_CHANGED", f"the file changed while it was indexed: {reason}")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from lakebloom.errors import StorageError
 from lakebloom.index import estimate
 from lakebloom.index.plan import GLOBAL_BLOCK_STEP, BuildPlan, BuildResult, group_files
 from lakebloom.sbbf import sizing
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from lakebloom.index.catalog import Catalog, Index
     from lakebloom.index.plan import Builder, Progress
     from lakebloom.index.settings import Settings
-    from lakebloom.store.records import ConfigRecord, SourceRecord
+    from lakebloom.store.records import ConfigRecord, Entry, SourceRecord
     from lakebloom.tables.files import TableFile
 
 PARQUET = "parquet"
@@ -53,34 +54,43 @@ class Workshop:
     case_sensitive: bool = False
 
 
+def shape_of(
+    workshop: Workshop, config: ConfigRecord, source: SourceRecord, files: Sequence[TableFile]
+) -> estimate.Shape:
+    """Return about how many units and rows some files have. Raises what is wrong with them where none can be read."""
+    if source.format != PARQUET:
+        return estimate.Shape(units=len(files), rows=0)
+    return estimate.sample_shape(
+        files, _specs(config), config.granularity, workshop.catalog.options, case_sensitive=workshop.case_sensitive
+    )
+
+
 def plan_build(
     workshop: Workshop,
     config: ConfigRecord,
-    source: SourceRecord,
     files: Sequence[TableFile],
     all_files: Sequence[TableFile],
+    shape: estimate.Shape,
 ) -> BuildPlan:
     """Return the plan for indexing some of a table's files, after checking that it is allowed."""
-    columns = tuple(ColumnSpec(column.path, column.type) for column in config.columns)
-    options = workshop.catalog.options
-    if source.format == PARQUET:
-        shape = estimate.sample_shape(files, columns, config.granularity, options)
-    else:
-        shape = estimate.Shape(units=len(files), rows=0)
     share = len(files) / len(all_files)
     fpp = sizing.auto_fpp(round(shape.units / share)) if config.fpp is None else config.fpp
-    expected = estimate.filter_bytes(shape, len(columns), fpp, config.expected_items)
+    expected = estimate.filter_bytes(shape, len(config.columns), fpp, config.expected_items)
     estimate.require_size(round(expected / share), sum(file.size_bytes for file in all_files), workshop.settings)
     return BuildPlan(
         index_uri=workshop.catalog.storage_uri(config.name),
-        columns=columns,
+        columns=_specs(config),
         granularity=config.granularity,
         fpp=fpp,
         expected_items=config.expected_items,
-        storage_options=options,
+        storage_options=workshop.catalog.options,
         case_sensitive=workshop.case_sensitive,
         global_blocks=_largest_global(workshop.settings) if config.global_filter else None,
     )
+
+
+def _specs(config: ConfigRecord) -> tuple[ColumnSpec, ...]:
+    return tuple(ColumnSpec(column.path, column.type) for column in config.columns)
 
 
 def _largest_global(settings: Settings) -> int:
@@ -96,15 +106,34 @@ def run_build(
     try:
         return workshop.builder.build(plan, source, groups, workshop.progress)
     except Exception:
-        discard(index, plan)
+        discard(index, plan.build_id)
         raise
 
 
-def discard(index: Index, plan: BuildPlan) -> None:
-    """Delete the segments of a build that will not be committed."""
-    for file in list(index.storage.list("segments")):
-        if file.path.startswith(f"segments/{plan.build_id}-"):
-            index.storage.delete(file.path)
+@contextmanager
+def discarding(index: Index, operation_id: str) -> Iterator[None]:
+    """Delete what an operation wrote if its commit fails.
+
+    Not after a StorageError: it may hide that the commit was stored after all, and then its files must stay. Vacuum
+    finds out.
+    """
+    try:
+        yield
+    except StorageError:
+        raise
+    except Exception:
+        discard(index, operation_id)
+        raise
+
+
+def discard(index: Index, operation_id: str, committed: Entry | None = None) -> None:
+    """Delete what an operation wrote and did not commit. What cannot be deleted now is left to vacuum."""
+    named = frozenset[str]() if committed is None else committed.paths
+    with suppress(StorageError):
+        written = [file.path for folder in ("segments", "global") for file in index.storage.list(folder)]
+        for path in written:
+            if f"/{operation_id}-" in path and path not in named:
+                index.storage.delete(path)
 
 
 def resized_globals(result: BuildResult, config: ConfigRecord) -> BuildResult:

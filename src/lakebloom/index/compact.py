@@ -6,20 +6,22 @@ import uuid
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
 from lakebloom.errors import CommitConflictError
+from lakebloom.index.building import discarding
 from lakebloom.index.catalog import require_active
+from lakebloom.index.plan import new_operation_id
 from lakebloom.index.reports import OperationReport
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.store.merge import merge_segments
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lakebloom.index.catalog import Catalog, Index
     from lakebloom.sbbf.kernels import BoolArray
-    from lakebloom.store.records import Entry, SegmentRecord
+    from lakebloom.store.records import Entry, GlobalRecord, SegmentRecord
     from lakebloom.store.segments import Segment
-    from lakebloom.tables.files import TableFile
 
 _MAX_MERGED_BYTES = 512 << 20
 """A merged segment's tiles are held in memory one group at a time; this bounds them."""
@@ -33,65 +35,77 @@ def optimize_index(catalog: Catalog, name: str) -> OperationReport:
     index = catalog.index(name)
     entry = index.active()
     snapshot = Snapshot(index.storage, entry)
-    merged = compacted(index, snapshot, None)
-    if merged == entry.segments:
-        return OperationReport.of(entry, committed=False)
-    replaced = [segment.id for segment in entry.segments]
+    operation_id = new_operation_id()
+    with discarding(index, operation_id):
+        merged = compacted(index, snapshot, snapshot.current, operation_id)
+        if merged == entry.segments:
+            return OperationReport.of(entry, committed=False)
 
-    def change(base: Entry) -> Entry:
-        require_active(base)
-        if [segment.id for segment in base.segments[: len(replaced)]] != replaced:
-            raise CommitConflictError(
-                f"cannot finish optimizing index {name!r}",
-                found=f"version {base.version} replaced its segments meanwhile",
-                hint="run it again",
+        def change(base: Entry) -> Entry:
+            added = require_base(base, entry.segments, "optimizing")
+            return msgspec.structs.replace(
+                base,
+                operation="optimize",
+                segments=merged + added,
+                global_filters=moved_globals(base, entry.segments, merged),
+                summary={"segments_before": len(entry.segments), "segments_after": len(merged)},
             )
-        added = base.segments[len(replaced) :]
-        return msgspec.structs.replace(
-            base,
-            operation="optimize",
-            segments=merged + added,
-            global_filters=tuple(
-                msgspec.structs.replace(record, segments=tuple(segment.id for segment in merged + added))
-                if set(replaced) <= set(record.segments)
-                else record
-                for record in base.global_filters
-            ),
-            summary={"segments_before": len(replaced), "segments_after": len(merged)},
-        )
 
-    committed = index.log.commit(change)
+        committed = index.log.commit(change)
     assert committed is not None
     return OperationReport.of(committed, committed=True)
 
 
-def compacted(index: Index, snapshot: Snapshot, listed: set[TableFile] | None) -> tuple[SegmentRecord, ...]:
-    """Write the units that still count into few segments, and return these in an order that keeps "last wins".
+def require_base(base: Entry, replaced: Sequence[SegmentRecord], doing: str) -> tuple[SegmentRecord, ...]:
+    """Return the segments that came after those to be replaced. Raises CommitConflictError if these are gone."""
+    require_active(base)
+    if base.segments[: len(replaced)] != tuple(replaced):
+        raise CommitConflictError(
+            f"cannot finish {doing} of index {base.config.name!r}",
+            found=f"version {base.version} replaced its segments meanwhile",
+            hint="run it again",
+        )
+    return base.segments[len(replaced) :]
 
-    ``listed``: the table's files now, None to keep all that the index knows.
-    """
+
+def moved_globals(
+    base: Entry, replaced: Sequence[SegmentRecord], merged: Sequence[SegmentRecord]
+) -> tuple[GlobalRecord, ...]:
+    """Return the global filters when some segments have become others. What was dropped stays in them, harmlessly."""
+    gone = {segment.id for segment in replaced}
+    moved = []
+    for record in base.global_filters:
+        if gone <= set(record.segments):
+            ids = {segment.id for segment in merged} | (set(record.segments) - gone)
+            record = msgspec.structs.replace(record, segments=tuple(sorted(ids)))
+        moved.append(record)
+    return tuple(moved)
+
+
+def compacted(
+    index: Index, snapshot: Snapshot, keep: Sequence[BoolArray], operation_id: str
+) -> tuple[SegmentRecord, ...]:
+    """Write the units that are to be kept into few segments and return these; one that stays whole is not copied."""
     columns = [column.path for column in snapshot.entry.config.columns]
     made: list[SegmentRecord] = []
-    for group in _groups(snapshot, listed):
+    for group in _groups(snapshot, keep):
         if len(group) == 1 and group[0][1].all():
             made.append(group[0][0].record)
         else:
-            made.append(merge_segments(index.storage, f"merged-{uuid.uuid4().hex[:20]}", columns, group))
+            segment_id = f"{operation_id}-merged-{uuid.uuid4().hex[:8]}"
+            made.append(merge_segments(index.storage, segment_id, columns, group))
     return tuple(made)
 
 
-def _groups(snapshot: Snapshot, listed: set[TableFile] | None) -> list[list[tuple[Segment, BoolArray]]]:
+def _groups(snapshot: Snapshot, keep: Sequence[BoolArray]) -> list[list[tuple[Segment, BoolArray]]]:
     """Gather segments that were hashed under the same types, up to a size."""
     groups: dict[tuple[str, ...], list[list[tuple[Segment, BoolArray]]]] = {}
-    for segment, current in zip(snapshot.segments, snapshot.current, strict=True):
-        keep = current
-        if listed is not None:
-            keep = keep & np.array([file in listed for file in segment.units.files], dtype=np.bool_)
-        if not keep.any():
+    for segment, kept in zip(snapshot.segments, keep, strict=True):
+        if not kept.any():
             continue
         same_types = groups.setdefault(segment.record.types, [[]])
         size = segment.record.size_bytes + sum(other.record.size_bytes for other, _ in same_types[-1])
         if same_types[-1] and size > _MAX_MERGED_BYTES:
             same_types.append([])
-        same_types[-1].append((segment, keep))
+        same_types[-1].append((segment, kept))
     return [group for same_types in groups.values() for group in same_types if group]

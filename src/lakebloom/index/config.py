@@ -41,31 +41,48 @@ class BloomIndexConfig:
 
     def __post_init__(self) -> None:
         require_name(self.name)
-        columns = (self.columns,) if isinstance(self.columns, str) else tuple(self.columns)
-        object.__setattr__(self, "columns", columns)
-        if not columns:
-            raise InvalidArgumentError("an index needs at least one column", found="none", hint='columns=["user_id"]')
-        paths = self.paths
-        repeated = sorted({name for name, path in zip(columns, paths, strict=True) if paths.count(path) > 1})
-        if repeated:
-            raise InvalidArgumentError("a column is indexed once", found=f"{', '.join(repeated)} more than once")
+        self._set("columns", _column_names(self.columns))
         if self.fpp != "auto":
-            rate_argument(self.fpp)
+            self._set("fpp", rate_argument(self.fpp))
         if self.expected_items is not None:
-            whole("expected_items", self.expected_items, least=1)
+            self._set("expected_items", _count("expected_items", self.expected_items))
         if self.granularity not in ("file", "row_group"):
             if isinstance(self.granularity, (bool, str)):
                 raise InvalidArgumentError(
                     'granularity must be "file", "row_group" or a number of rows', found=self.granularity
                 )
-            whole("granularity", self.granularity, least=1)
+            self._set("granularity", _count("granularity", self.granularity))
         if not isinstance(self.global_filter, bool):
             raise InvalidArgumentError("global_filter must be True or False", found=self.global_filter)
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
 
     @property
     def paths(self) -> list[ColumnPath]:
         """The columns as tuples of parts."""
         return [parse_name(column) for column in self.columns]
+
+
+def _column_names(columns: Sequence[str]) -> tuple[str, ...]:
+    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    if not names:
+        raise InvalidArgumentError("an index needs at least one column", found="none", hint='columns=["user_id"]')
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidArgumentError("a column is named by a string", found=name, hint='columns=["user_id"]')
+    paths = [parse_name(name) for name in names]
+    repeated = sorted({name for name, path in zip(names, paths, strict=True) if paths.count(path) > 1})
+    if repeated:
+        raise InvalidArgumentError("a column is indexed once", found=f"{', '.join(repeated)} more than once")
+    return names
+
+
+def _count(name: str, value: int) -> int:
+    """Return a number of at least one as Python's own: numpy's cannot be written to the log."""
+    if isinstance(value, bool):
+        raise InvalidArgumentError(f"{name} must be a whole number", found=value)
+    return whole(name, value, least=1)
 
 
 def require_name(name: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
-from lakebloom import __version__
 from lakebloom.errors import (
     AlreadyExistsError,
     ColumnNotFoundError,
@@ -16,10 +15,18 @@ from lakebloom.errors import (
     NoFilesError,
 )
 from lakebloom.index import estimate
-from lakebloom.index.building import PARQUET, Phases, discard, plan_build, resized_globals, run_build
+from lakebloom.index.building import (
+    PARQUET,
+    Phases,
+    discarding,
+    plan_build,
+    resized_globals,
+    run_build,
+    shape_of,
+)
 from lakebloom.index.reports import BuildReport
 from lakebloom.store.global_filters import write_global
-from lakebloom.store.log import now_ms
+from lakebloom.store.log import WRITER, now_ms
 from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, GlobalRecord
 from lakebloom.tables.columns import arrow_type, format_name
 
@@ -29,11 +36,9 @@ if TYPE_CHECKING:
     from lakebloom.index.building import Workshop
     from lakebloom.index.catalog import Index
     from lakebloom.index.config import BloomIndexConfig
-    from lakebloom.index.plan import BuildResult
-    from lakebloom.store.records import SourceRecord
+    from lakebloom.index.plan import BuildPlan, BuildResult
+    from lakebloom.store.records import SegmentRecord, SourceRecord
     from lakebloom.tables.columns import ColumnPath
-
-WRITER = f"lakebloom {__version__}"
 
 
 def create_index(
@@ -51,42 +56,39 @@ def create_index(
             raise NoFilesError(
                 "there is nothing to index", found=f"no files in {', '.join(source.locations)}", hint="check the path"
             )
-        source_bytes = sum(file.size_bytes for file in files)
-        plan = plan_build(workshop, record, source, files, files)
+        plan = plan_build(workshop, record, files, files, shape_of(workshop, record, source, files))
     with phases.timed("build"):
         result = resized_globals(run_build(workshop, index, plan, source, files), record)
-    try:
-        with phases.timed("commit"):
-            _require_something(result, len(files))
-            estimate.require_size(_index_bytes(result), source_bytes, workshop.settings)
-            entry = index.log.create(
-                Entry(
-                    version=1,
-                    timestamp_ms=now_ms(),
-                    operation="create",
-                    state="active",
-                    writer=WRITER,
-                    config=record,
-                    source=source,
-                    segments=result.segments,
-                    global_filters=store_globals(index, record, result),
-                    summary=summary_of(result),
-                )
-            )
-    except AlreadyExistsError as error:
-        discard(index, plan)
-        raise _exists(config.name, "created by another writer meanwhile") from error
-    except Exception:
-        discard(index, plan)
-        raise
+    with phases.timed("commit"), discarding(index, plan.build_id):
+        require_something(result, len(files))
+        estimate.require_size(_index_bytes(result), sum(file.size_bytes for file in files), workshop.settings)
+        entry = Entry(
+            version=1,
+            timestamp_ms=now_ms(),
+            operation="create",
+            state="active",
+            writer=WRITER,
+            config=record,
+            source=source,
+            segments=result.segments,
+            global_filters=store_globals(index, plan, result, result.segments),
+            summary=summary_of(result),
+        )
+        try:
+            index.log.create(entry)
+        except AlreadyExistsError as error:
+            raise _exists(config.name, "created by another writer meanwhile") from error
     return BuildReport.of(entry, result, phases.seconds)
 
 
-def store_globals(index: Index, config: ConfigRecord, result: BuildResult) -> tuple[GlobalRecord, ...]:
-    """Write the global filters of a build and return their records."""
-    segments = [segment.id for segment in result.segments]
+def store_globals(
+    index: Index, plan: BuildPlan, result: BuildResult, segments: Sequence[SegmentRecord]
+) -> tuple[GlobalRecord, ...]:
+    """Write the global filters of a build, which hold the values of these segments, and return their records."""
+    ids = [segment.id for segment in segments]
     return tuple(
-        write_global(index.storage, number, f"{number}", f, segments) for number, f in enumerate(result.global_filters)
+        write_global(index.storage, number, f"{number}", f, ids, prefix=f"{plan.build_id}-")
+        for number, f in enumerate(result.global_filters)
     )
 
 
@@ -121,7 +123,8 @@ def _exists(name: str, found: str) -> IndexExistsError:
     )
 
 
-def _require_something(result: BuildResult, num_files: int) -> None:
+def require_something(result: BuildResult, num_files: int) -> None:
+    """Raise DataFileError for a build that skipped every file."""
     if result.segments:
         return
     first = result.skipped[0]
@@ -141,6 +144,8 @@ def _resolved(
     columns = [_find(path, source, schema, case_sensitive=case_sensitive) for path in config.paths]
     for column in columns:
         arrow_type(column.type)
+        if columns.count(column) > 1:
+            raise InvalidArgumentError("a column is indexed once", found=f"{format_name(column.path)} more than once")
     return ConfigRecord(
         name=config.name,
         columns=tuple(columns),

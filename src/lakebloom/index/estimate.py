@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakebloom.errors import IndexTooLargeError
+from lakebloom.errors import IndexTooLargeError, LakebloomError
 from lakebloom.index import sizes
 from lakebloom.index.build_segment import spans_of
 from lakebloom.sbbf import sizing
@@ -37,20 +37,32 @@ def sample_shape(
     columns: Sequence[ColumnSpec],
     granularity: Granularity,
     options: Mapping[str, str],
+    *,
+    case_sensitive: bool = False,
 ) -> Shape:
     """Return the shape of a Parquet table from the footers of a few files, spread over all of them.
 
-    Raises AccessDeniedError, DataFileError or UnsupportedTypeError where even these cannot be read.
+    Files that cannot be read will be skipped by the build and are left out here. Raises AccessDeniedError,
+    DataFileError, UnsupportedTypeError or whatever is wrong with the first of them where none can be read.
     """
     step = max(1, len(files) // _SAMPLED_FILES)
-    sampled = files[::step]
-    rows = units = 0
-    for file in sampled:
-        with ParquetColumns(file.uri, columns, options) as reader:
-            rows += sum(group.row_count for group in reader.row_groups)
-            units += len(spans_of(reader.row_groups, granularity))
-    share = sum(file.size_bytes for file in sampled) / max(1, sum(file.size_bytes for file in files))
-    return Shape(units=max(len(files), units / len(sampled) * len(files)), rows=rows / share if share else 0)
+    rows = units = size_bytes = read = 0
+    problem: LakebloomError | None = None
+    for file in files[::step]:
+        try:
+            with ParquetColumns(file.uri, columns, options, case_sensitive=case_sensitive) as reader:
+                rows += reader.num_rows
+                units += len(spans_of(reader.row_groups, granularity))
+        except LakebloomError as error:
+            problem = problem or error
+            continue
+        size_bytes += file.size_bytes
+        read += 1
+    if not read:
+        assert problem is not None
+        raise problem
+    share = size_bytes / max(1, sum(file.size_bytes for file in files))
+    return Shape(units=max(len(files), units / read * len(files)), rows=rows / share if share else 0)
 
 
 def filter_bytes(shape: Shape, num_columns: int, fpp: float, expected_items: int | None) -> int:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 
-from lakebloom.errors import IndexStateError, InvalidArgumentError, UnsupportedSourceError
+from lakebloom.errors import DataFileError, IndexStateError, InvalidArgumentError, UnsupportedSourceError
 from lakebloom.index.ask import candidates_of, require_predicate
 from lakebloom.predicate.rows import row_mask
 from lakebloom.predicate.tree import columns as columns_of
 from lakebloom.tables.columns import format_name, parse_name
+from lakebloom.tables.listing import stat_file
 from lakebloom.tables.rows import TableRows
 
 if TYPE_CHECKING:
@@ -69,12 +70,28 @@ def _lookup(
     for file, row_groups in _reads(snapshot, predicate, rows, unindexed):
         if limit is not None and found >= limit:
             break
-        table = rows.read(file, row_groups, read)
+        table = _read_unchanged(rows, file, row_groups, read, options)
         matching = table.filter(row_mask(predicate, table, rows.types)).select(output.names)
         found += matching.num_rows
         parts.append(matching)
     whole = pa.concat_tables([output.empty_table(), *parts])
     return whole if limit is None else whole.slice(0, limit)
+
+
+def _read_unchanged(
+    rows: TableRows, file: TableFile, row_groups: list[int] | None, schema: pa.Schema, options: Mapping[str, str]
+) -> pa.Table:
+    """Read row groups of a file; all of it, if it was replaced since it was listed and the index speaks of another."""
+    if row_groups is not None:
+        try:
+            table = rows.read(file, row_groups, schema)
+        except (DataFileError, IndexError):  # it may have no such row groups any more
+            if stat_file(file.uri, options) == file:
+                raise
+        else:
+            if stat_file(file.uri, options) == file:
+                return table
+    return rows.read(file, None, schema)
 
 
 def _top_level(name: str) -> str:

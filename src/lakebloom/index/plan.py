@@ -26,6 +26,11 @@ GLOBAL_BLOCK_STEP = 5040
 """Global filters have a multiple of this many blocks: it has many divisors, so folding can stop close to any size."""
 
 
+def new_operation_id() -> str:
+    """Return what the names of all files that one operation writes begin with, so that it can take them back."""
+    return uuid.uuid4().hex[:12]
+
+
 @dataclass(frozen=True, slots=True)
 class BuildPlan:
     """Everything that the tasks of one build share."""
@@ -39,7 +44,7 @@ class BuildPlan:
     case_sensitive: bool = False
     global_blocks: int | None = None
     """The size of the partial global filters, None where none are wanted."""
-    build_id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
+    build_id: str = field(default_factory=new_operation_id)
 
     def segment_id(self, group: int) -> str:
         """Return a name that no other attempt at this group, or at anything, will use."""

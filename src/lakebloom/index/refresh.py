@@ -12,13 +12,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
+import numpy as np
 
-from lakebloom.errors import CommitConflictError, InvalidArgumentError
-from lakebloom.index.building import Phases, discard, plan_build, resized_globals, run_build
+from lakebloom.errors import CommitConflictError, InvalidArgumentError, LakebloomError
+from lakebloom.index.building import (
+    Phases,
+    discard,
+    discarding,
+    plan_build,
+    resized_globals,
+    run_build,
+    shape_of,
+)
 from lakebloom.index.catalog import require_active
-from lakebloom.index.compact import compacted
-from lakebloom.index.create import WRITER, store_globals, summary_of
-from lakebloom.index.plan import BuildResult
+from lakebloom.index.compact import compacted, moved_globals, require_base
+from lakebloom.index.create import require_something, store_globals, summary_of
+from lakebloom.index.estimate import Shape
+from lakebloom.index.plan import BuildResult, new_operation_id
 from lakebloom.index.reports import BuildReport
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.store.global_filters import read_global, write_global
@@ -27,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakebloom.index.building import Workshop
-    from lakebloom.index.catalog import Index
     from lakebloom.index.plan import BuildPlan
     from lakebloom.store.records import Entry, GlobalRecord
     from lakebloom.tables.files import TableFile
@@ -39,106 +48,133 @@ def refresh_index(workshop: Workshop, name: str, mode: RefreshMode = "quick") ->
     """Index what is new since the last version. Nothing new commits nothing."""
     if mode not in ("quick", "full"):
         raise InvalidArgumentError('mode must be "quick" or "full"', found=mode)
-    phases = Phases()
-    index = workshop.catalog.index(name)
-    entry = index.active()
-    with phases.timed("list"):
-        listed = workshop.builder.list_files(entry.source)
-        snapshot = Snapshot(index.storage, entry)
-        known = set(snapshot.files.values())
-        fresh = [file for file in listed if file not in known]
-        outdated = len(known - set(listed))
-    rebuild = mode == "full" and entry.config.global_filter and bool(fresh or outdated)
-    files = listed if rebuild else fresh
-    if mode == "quick" and not fresh:
-        return BuildReport.unchanged(entry, phases.seconds)
-    if mode == "full" and not fresh and not outdated and len(entry.segments) == 1:
-        return BuildReport.unchanged(entry, phases.seconds)
-    plan, result = _build(workshop, index, entry, files, listed, phases, rebuild=rebuild)
-    try:
-        with phases.timed("commit"):
-            if mode == "quick":
-                committed = index.log.commit(lambda base: _add(index, base, result))
-            else:
-                committed = _replace_all(index, snapshot, listed, result, rebuild=rebuild)
-    except Exception:
-        if plan is not None:
-            discard(index, plan)
-        raise
-    assert committed is not None
-    return BuildReport.of(committed, result, phases.seconds)
+    refresh = _Refresh(workshop, name)
+    return refresh.quick() if mode == "quick" else refresh.full()
 
 
-def _build(
-    workshop: Workshop,
-    index: Index,
-    entry: Entry,
-    files: Sequence[TableFile],
-    listed: Sequence[TableFile],
-    phases: Phases,
-    *,
-    rebuild: bool,
-) -> tuple[BuildPlan | None, BuildResult]:
-    if not files:
-        return None, BuildResult(())
-    with phases.timed("plan"):
-        plan = plan_build(workshop, entry.config, entry.source, files, listed)
-        if entry.global_filters and not rebuild:
+class _Refresh:
+    """One refresh: the version it starts from, the table's files now, and those of them that are new."""
+
+    def __init__(self, workshop: Workshop, name: str) -> None:
+        self._workshop = workshop
+        self._phases = Phases()
+        self._index = workshop.catalog.index(name)
+        self._entry = self._index.active()
+        with self._phases.timed("list"):
+            self._listed = workshop.builder.list_files(self._entry.source)
+            self._snapshot = Snapshot(self._index.storage, self._entry)
+            known = set(self._snapshot.files.values())
+            self._fresh = [file for file in self._listed if file not in known]
+
+    def quick(self) -> BuildReport:
+        """Add segments for the new files."""
+        if not self._fresh:
+            return self._unchanged()
+        plan = self._plan(self._fresh)
+        if self._entry.segments and self._entry.global_filters:
             # New values go into the filters that are there. Their sizes divide the largest, so they fold to each.
-            plan = replace(plan, global_blocks=math.lcm(*(record.num_blocks for record in entry.global_filters)))
-    with phases.timed("build"):
-        result = run_build(workshop, index, plan, entry.source, files)
-    return plan, resized_globals(result, entry.config) if rebuild else result
+            sizes = (record.num_blocks for record in self._entry.global_filters)
+            plan = replace(plan, global_blocks=math.lcm(*sizes))
+        result = self._build(plan, self._fresh)
+        if not result.segments:
+            return self._unchanged(result)
+        with self._phases.timed("commit"), discarding(self._index, plan.build_id):
+            committed = self._index.log.commit(lambda base: self._added(base, plan, result))
+        assert committed is not None
+        return BuildReport.of(committed, result, self._phases.seconds)
 
+    def full(self) -> BuildReport:
+        """Replace all segments by few that hold what the table has now."""
+        dropped = sum(int(np.count_nonzero(~keep)) for keep in self._snapshot.listed(set(self._listed)))
+        rebuild = self._entry.config.global_filter and bool(self._fresh or dropped)
+        files = self._listed if rebuild else self._fresh
+        if not files:
+            return self._replace(None, BuildResult(()), dropped)
+        plan = self._plan(files)
+        result = self._build(plan, files)
+        return self._replace(plan, resized_globals(result, self._entry.config) if rebuild else result, dropped)
 
-def _add(index: Index, base: Entry, result: BuildResult) -> Entry:
-    require_active(base)
-    return msgspec.structs.replace(
-        base,
-        operation="refresh",
-        writer=WRITER,
-        segments=base.segments + result.segments,
-        global_filters=_extended(index, base, result),
-        summary=summary_of(result),
-    )
+    def _unchanged(self, result: BuildResult | None = None) -> BuildReport:
+        return BuildReport.unchanged(self._entry, self._phases.seconds, () if result is None else result.skipped)
 
+    def _plan(self, files: Sequence[TableFile]) -> BuildPlan:
+        config, source = self._entry.config, self._entry.source
+        with self._phases.timed("plan"):
+            try:
+                shape = shape_of(self._workshop, config, source, files)
+            except LakebloomError:
+                shape = Shape(units=len(files), rows=0)  # the build will skip them all and say why
+            return plan_build(self._workshop, config, files, self._listed, shape)
 
-def _extended(index: Index, base: Entry, result: BuildResult) -> tuple[GlobalRecord, ...]:
-    """OR the new values into the global filters of the newest version."""
-    if not result.global_filters:
-        return base.global_filters
-    added = [segment.id for segment in result.segments]
-    extended = []
-    for record in base.global_filters:
-        merged = read_global(index.storage, record) | result.global_filters[record.column].fold(record.num_blocks)
-        label = str(record.column)
-        extended.append(write_global(index.storage, record.column, label, merged, [*record.segments, *added]))
-    return tuple(extended)
+    def _build(self, plan: BuildPlan, files: Sequence[TableFile]) -> BuildResult:
+        with self._phases.timed("build"):
+            return run_build(self._workshop, self._index, plan, self._entry.source, files)
 
-
-def _replace_all(
-    index: Index, snapshot: Snapshot, listed: Sequence[TableFile], result: BuildResult, *, rebuild: bool
-) -> Entry | None:
-    """Commit the new segments, and the old ones without what is gone."""
-    kept = () if rebuild else compacted(index, snapshot, set(listed))
-    replaced = snapshot.entry
-    dropped = sum(segment.num_units for segment in replaced.segments) - sum(segment.num_units for segment in kept)
-
-    def change(base: Entry) -> Entry:
+    def _added(self, base: Entry, plan: BuildPlan, result: BuildResult) -> Entry:
         require_active(base)
-        if base.segments != replaced.segments:
-            raise CommitConflictError(
-                f"cannot finish the full refresh of index {index.name!r}",
-                found=f"version {base.version} changed its segments meanwhile",
-                hint="run it again",
-            )
         return msgspec.structs.replace(
             base,
             operation="refresh",
-            writer=WRITER,
-            segments=kept + result.segments,
-            global_filters=store_globals(index, base.config, result) if rebuild else base.global_filters,
-            summary={**summary_of(result), "units_dropped": 0 if rebuild else dropped},
+            segments=base.segments + result.segments,
+            global_filters=self._extended(base, plan, result),
+            summary=summary_of(result),
         )
 
-    return index.log.commit(change)
+    def _extended(self, base: Entry, plan: BuildPlan, result: BuildResult) -> tuple[GlobalRecord, ...]:
+        """OR the new values into the global filters of the newest version."""
+        if not base.segments:
+            return store_globals(self._index, plan, resized_globals(result, base.config), result.segments)
+        extended = []
+        for record in base.global_filters:
+            if plan.global_blocks is None or plan.global_blocks % record.num_blocks:
+                raise self._conflict(base)
+            merged = read_global(self._index.storage, record) | result.global_filters[record.column].fold(
+                record.num_blocks
+            )
+            ids = [*record.segments, *(segment.id for segment in result.segments)]
+            label, prefix = str(record.column), f"{plan.build_id}-"
+            extended.append(write_global(self._index.storage, record.column, label, merged, ids, prefix))
+        return tuple(extended)
+
+    def _replace(self, plan: BuildPlan | None, result: BuildResult, dropped: int) -> BuildReport:
+        """Commit the new segments and what is left of the old ones, merged."""
+        replaced = self._entry.segments
+        rebuilt = bool(result.global_filters)
+        if rebuilt:
+            require_something(result, len(self._listed))
+        operation_id = new_operation_id() if plan is None else plan.build_id
+        with self._phases.timed("commit"), discarding(self._index, operation_id):
+            everything = msgspec.structs.replace(self._entry, segments=(() if rebuilt else replaced) + result.segments)
+            snapshot = Snapshot(self._index.storage, everything, self._snapshot)
+            kept = compacted(self._index, snapshot, snapshot.listed(set(self._listed)), operation_id)
+            if kept == replaced:
+                return self._unchanged(result)
+
+            def change(base: Entry) -> Entry:
+                added = require_base(base, replaced, "the full refresh")
+                if added and rebuilt:
+                    raise self._conflict(base)
+                return msgspec.structs.replace(
+                    base,
+                    operation="refresh",
+                    segments=kept + added,
+                    global_filters=(
+                        store_globals(self._index, plan, result, kept)
+                        if plan is not None and rebuilt
+                        else moved_globals(base, replaced, kept)
+                    ),
+                    summary={**summary_of(result), "units_dropped": dropped},
+                )
+
+            committed = self._index.log.commit(change)
+        assert committed is not None
+        if result.segments:
+            discard(self._index, operation_id, committed)  # they were merged
+        return BuildReport.of(committed, result, self._phases.seconds)
+
+    def _conflict(self, base: Entry) -> CommitConflictError:
+        return CommitConflictError(
+            f"cannot finish the refresh of index {self._index.name!r}",
+            found=f"version {base.version} changed its segments or its global filters meanwhile",
+            hint="run it again",
+        )

@@ -204,9 +204,9 @@ class BuildReport(Printable):
         )
 
     @classmethod
-    def unchanged(cls, entry: Entry, seconds: dict[str, float]) -> BuildReport:
-        """Return the report of a refresh that found nothing to do."""
-        return cls(entry.config.name, entry.version, False, 0, 0, 0, 0.0, 0, 0, (), dict(seconds))
+    def unchanged(cls, entry: Entry, seconds: dict[str, float], skipped: tuple[SkippedFile, ...] = ()) -> BuildReport:
+        """Return the report of a refresh that found nothing to do, or nothing that it could read."""
+        return cls(entry.config.name, entry.version, False, 0, 0, 0, 0.0, 0, 0, skipped, dict(seconds))
 
 
 @dataclass(frozen=True, slots=True)

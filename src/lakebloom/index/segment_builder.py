@@ -69,6 +69,10 @@ class SegmentBuilder:
         self.begin()
         self.end(file, Span(0, 0))
 
+    def abandon(self) -> None:
+        """Delete what was written: the segment will not be finished. What cannot be deleted is left to vacuum."""
+        self._writer.abandon()
+
     def finish(self) -> SegmentRecord | None:
         """Write what is left, and the unit table; None where there are no units."""
         self._tiles.flush()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from lakebloom.store.segments import Segment
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from lakebloom.sbbf.kernels import BoolArray
     from lakebloom.storage import Storage
     from lakebloom.store.records import Entry
@@ -17,25 +17,38 @@ if TYPE_CHECKING:
 
 
 class Snapshot:
-    """The segments of one version. Unit tables are read once and kept; tiles are read block by block."""
+    """The segments of one version. Unit tables are read once and kept; tiles are read block by block.
 
-    def __init__(self, storage: Storage, entry: Entry) -> None:
+    ``earlier`` is another version of the same index: segments never change, so those that both have are shared.
+    """
+
+    def __init__(self, storage: Storage, entry: Entry, earlier: Snapshot | None = None) -> None:
         self.entry = entry
         self.storage = storage
-        self.segments = [Segment(storage, record, entry.config) for record in entry.segments]
+        known = {} if earlier is None else {segment.record.id: segment for segment in earlier.segments}
+        self.segments: list[Segment] = [
+            known.get(record.id) or Segment(storage, record, entry.config) for record in entry.segments
+        ]
 
     @cached_property
     def files(self) -> dict[str, TableFile]:
         """Each file that the index knows, as it was when it was last indexed."""
-        return {file.uri: file for segment in self.segments for file in segment.units.files}
+        return {file.uri: file for segment in self.segments for file in segment.units.distinct_files}
 
     @cached_property
     def current(self) -> list[BoolArray]:
         """For each segment, the units that count: a file that was indexed again counts in the last segment only."""
         last: dict[str, int] = {}
         for number, segment in enumerate(self.segments):
-            last.update(dict.fromkeys((file.uri for file in segment.units.files), number))
+            last.update(dict.fromkeys((file.uri for file in segment.units.distinct_files), number))
         return [
-            np.array([last[file.uri] == number for file in segment.units.files], dtype=np.bool_)
+            segment.units.of_files(last[file.uri] == number for file in segment.units.distinct_files)
             for number, segment in enumerate(self.segments)
+        ]
+
+    def listed(self, files: Container[TableFile]) -> list[BoolArray]:
+        """For each segment, the units that count and whose file is one of these."""
+        return [
+            current & segment.units.of_files(file in files for file in segment.units.distinct_files)
+            for segment, current in zip(self.segments, self.current, strict=True)
         ]

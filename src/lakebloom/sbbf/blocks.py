@@ -1,4 +1,4 @@
-"""The block arithmetic that the Parquet specification fixes, as constants and in plain Python.
+"""The block arithmetic that the Parquet specification fixes, as constants.
 
 hash (64 bits)  =  [ high 32: which block | low 32: the key ]
 block           =  (high * num_blocks) >> 32
@@ -14,16 +14,3 @@ WORDS_PER_BLOCK = 8
 BYTES_PER_BLOCK = 32
 BITS_PER_BLOCK = 256
 MAX_BLOCKS = 2**31 - 1
-
-_LOW_32 = 0xFFFFFFFF
-
-
-def block_of(value_hash: int, num_blocks: int) -> int:
-    """Return the number of the block that a hash falls into."""
-    return ((value_hash >> 32) * num_blocks) >> 32
-
-
-def mask_of(value_hash: int) -> tuple[int, ...]:
-    """Return the eight words, one bit set in each, that a hash sets in its block."""
-    key = value_hash & _LOW_32
-    return tuple(1 << (((key * salt) & _LOW_32) >> 27) for salt in SALTS)

@@ -2,26 +2,33 @@
 
 A filter answers "certainly absent" or "perhaps present". It is z blocks of 256 bits; a value sets eight bits of one
 block. Its bytes are those of the filters in Parquet files and in Lance's index.
+
+Threads may share a filter: what changes it takes its lock, what reads it needs none, because bits are only ever set.
+A type is remembered before the first bit is set, and read after the last bit was.
 """
 
 from __future__ import annotations
 
 import math
+import threading
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from lakebloom.errors import CorruptFilterError, FilterMismatchError, InvalidArgumentError
-from lakebloom.sbbf import estimates, folding, sizing
-from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, MAX_BLOCKS, WORDS_PER_BLOCK
+from lakebloom.errors import FilterMismatchError, InvalidArgumentError
+from lakebloom.sbbf import bitsets, estimates, folding, sizing
+from lakebloom.sbbf.blocks import MAX_BLOCKS, WORDS_PER_BLOCK
 from lakebloom.sbbf.encoding import CANONICAL, Encoding, require_encoding
-from lakebloom.sbbf.hashing import hash_slices, prepare
+from lakebloom.sbbf.hashing import hash_slices, kernels_for, prepare
 from lakebloom.sbbf.kernels import choose
-from lakebloom.sbbf.values import as_other_number, is_scalar, to_chunks
+from lakebloom.sbbf.unwrap import unwrapped
+from lakebloom.sbbf.values import is_scalar, read_values
+from lakebloom.sbbf.widths import ANY_WIDTH, NO_WIDTH, Widths, widths_of
 
 if TYPE_CHECKING:
-    from lakebloom.sbbf.kernels import BoolArray, HashArray, WordArray
+    from lakebloom.sbbf.kernels import BoolArray, HashArray, Kernels, WordArray
 
 __all__ = ["Sbbf"]
 
@@ -37,15 +44,16 @@ class Sbbf:
     [True, False, False]
     """
 
-    __slots__ = ("_types", "_words")
+    __slots__ = ("_lock", "_widths", "_words")
     __hash__ = None  # type: ignore[assignment]  # it changes
 
     def __init__(self, num_blocks: int) -> None:
         blocks = sizing.whole("num_blocks", num_blocks, least=1)
         if blocks > MAX_BLOCKS:
             raise sizing.too_large(blocks)
+        self._lock = threading.Lock()
         self._words: WordArray = np.zeros((blocks, WORDS_PER_BLOCK), dtype=np.uint32)
-        self._types: frozenset[pa.DataType] = frozenset()
+        self._widths = NO_WIDTH
 
     @classmethod
     def for_items(cls, ndv: int, fpp: float = 0.01, rule: sizing.SizingRule = "putze") -> Sbbf:
@@ -57,9 +65,16 @@ class Sbbf:
 
     @classmethod
     def from_words(cls, words: WordArray) -> Sbbf:
-        """Wrap [num_blocks, 8] words without a copy."""
+        """Wrap [num_blocks, 8] words of uint32, without a copy where they are native, aligned and contiguous.
+
+        Raises InvalidArgumentError for an array of another type or shape.
+        """
+        return cls._of(bitsets.require_words(words), ANY_WIDTH)
+
+    @classmethod
+    def _of(cls, words: WordArray, widths: Widths) -> Sbbf:
         made = cls.__new__(cls)
-        made._words, made._types = words, frozenset()
+        made._lock, made._words, made._widths = threading.Lock(), words, widths
         return made
 
     # Values
@@ -71,12 +86,27 @@ class Sbbf:
         UnsupportedTypeError, ValueConversionError or InvalidArgumentError, before anything is inserted.
         """
         require_encoding(encoding)
-        chunks = to_chunks(values, type)
+        chunks = [unwrapped(chunk) for chunk in read_values(values, type).chunks]
         prepared = [prepare(chunk, encoding) for chunk in chunks]
+        kernels = kernels_for(*prepared)
+        self._learn(widths_of(chunks, encoding))
         for part in prepared:
-            for where, hashes in hash_slices(part):
-                self.insert_hashes(hashes if part.valid is None else hashes[part.valid[where]])
-        self._types |= {chunk.type for chunk in chunks if len(chunk)}
+            for where, hashes in hash_slices(part, kernels):
+                self._set_bits(kernels, hashes if part.valid is None else hashes[part.valid[where]])
+
+    def _learn(self, widths: Widths) -> None:
+        with self._lock:
+            self._widths |= widths
+
+    def _set_bits(self, kernels: Kernels, hashes: HashArray) -> None:
+        with self._lock:
+            kernels.insert(self._own_words(), hashes)
+
+    def _own_words(self) -> WordArray:
+        """Return words that may be written to; a copy, if these lie in somebody else's read-only memory."""
+        if not self._words.flags.writeable:
+            self._words = self._words.copy()
+        return self._words
 
     def might_contain(
         self, values: object, *, type: pa.DataType | None = None, encoding: Encoding = CANONICAL
@@ -84,26 +114,27 @@ class Sbbf:
         """Tell for each value whether it may be in the filter: False is certain. A NULL is not.
 
         Returns a bool for a scalar and a numpy array of bools otherwise. A number of another width than those
-        inserted (Python's 5 against int32 values) is looked up in their width too.
+        inserted (Python's 5 against int32 values) is looked up in their width too. A filter made from bytes or hashes
+        does not know its widths: there a Python number is looked up as int, bigint, float and double, and a decimal
+        needs its ``type``.
         """
         require_encoding(encoding)
-        answers = [self._check_chunk(chunk, encoding) for chunk in to_chunks(values, type)]
-        joined = answers[0] if len(answers) == 1 else np.concatenate([np.empty(0, dtype=np.bool_), *answers])
+        chunks, typed = read_values(values, type)
+        answers = [self._check_chunk(unwrapped(chunk), encoding, typed=typed) for chunk in chunks]
+        joined = answers[0] if len(answers) == 1 else np.concatenate(answers)
         return bool(joined[0]) if is_scalar(values) else joined
 
-    def _check_chunk(self, chunk: pa.Array, encoding: Encoding) -> BoolArray:
+    def _check_chunk(self, chunk: pa.Array, encoding: Encoding, *, typed: bool) -> BoolArray:
         answer = self._check_array(chunk, encoding)
-        for known in self._types:
-            other = as_other_number(chunk, known)
-            if other is not None:
-                answer |= self._check_array(other, encoding)
+        for other in self._widths.other_forms(chunk, encoding, typed=typed):
+            answer |= self._check_array(other, encoding)
         return answer
 
     def _check_array(self, array: pa.Array, encoding: Encoding) -> BoolArray:
         prepared = prepare(array, encoding)
         out = np.empty(len(array), dtype=np.bool_)
-        kernels = choose(len(array))
-        for where, hashes in hash_slices(prepared):
+        kernels = kernels_for(prepared)
+        for where, hashes in hash_slices(prepared, kernels):
             kernels.check(self._words, hashes, out[where])
         return out if prepared.valid is None else out & prepared.valid
 
@@ -115,9 +146,9 @@ class Sbbf:
     def insert_hashes(self, hashes: HashArray) -> None:
         """Insert values by their hashes, a numpy array of uint64."""
         hashes = _hash_argument(hashes)
-        if not self._words.flags.writeable:  # made over somebody else's memory: take a copy to write to
-            self._words = self._words.copy()
-        choose(len(hashes)).insert(self._words, hashes)
+        if len(hashes):
+            self._learn(ANY_WIDTH)
+            self._set_bits(choose(len(hashes)), hashes)
 
     def might_contain_hashes(self, hashes: HashArray) -> BoolArray:
         """Tell for each hash whether its value may be in the filter."""
@@ -130,14 +161,25 @@ class Sbbf:
 
     def fold(self, num_blocks: int) -> Sbbf:
         """Return the filter that ``num_blocks`` blocks, a divisor of this one's, would have given."""
-        return self._like(folding.fold(self._words, sizing.whole("num_blocks", num_blocks, least=1)))
+        folded = folding.fold(self._words, sizing.whole("num_blocks", num_blocks, least=1))
+        return Sbbf._of(folded, self._widths)
 
     def fold_to(self, fpp: float) -> Sbbf:
         """Return the smallest folded filter whose rate, estimated from its bits, is at most ``fpp``.
 
-        A filter that already exceeds that rate comes back at its own size.
+        A filter that already exceeds that rate comes back at its own size. Only sizes that divide this one's can be
+        had, so start from a size with many divisors, a few percent above the exact one:
+
+        >>> exact = sizing.num_blocks(100_000, 0.01)
+        >>> f = Sbbf(sizing.foldable_blocks(exact))
+        >>> exact, f.num_blocks
+        (4113, 4352)
+        >>> f.insert(range(1000))
+        >>> f.fold_to(0.01).num_blocks
+        64
         """
-        return self._like(folding.fold_to(self._words, sizing.rate_argument(fpp)))
+        folded = folding.fold_to(self._words, sizing.rate_argument(fpp))
+        return Sbbf._of(folded, self._widths)
 
     @property
     def num_blocks(self) -> int:
@@ -171,33 +213,32 @@ class Sbbf:
     def __ior__(self, other: Sbbf) -> Sbbf:
         if not isinstance(other, Sbbf):
             return NotImplemented
-        merged = self | other
-        self._words, self._types = merged._words, merged._types
+        self._require_same_size(other)
+        with _locked(self, other):
+            words = self._own_words()
+            np.bitwise_or(words, other._words, out=words)
+            self._widths |= other._widths
         return self
 
     def __or__(self, other: Sbbf) -> Sbbf:
         if not isinstance(other, Sbbf):
             return NotImplemented
+        self._require_same_size(other)
+        words = self._words | other._words
+        return Sbbf._of(words, self._widths | other._widths)
+
+    def _require_same_size(self, other: Sbbf) -> None:
         if other.num_blocks != self.num_blocks:
-            common = math.gcd(self.num_blocks, other.num_blocks)
             raise FilterMismatchError(
                 "filters merge only at the same number of blocks",
                 found=f"{self.num_blocks} and {other.num_blocks}",
-                hint=f"fold both to {common} first",
+                hint=f"fold both to {math.gcd(self.num_blocks, other.num_blocks)} first",
             )
-        merged = self._like(self._words | other._words)
-        merged._types |= other._types
-        return merged
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sbbf):
             return NotImplemented
         return np.array_equal(self._words, other._words)
-
-    def _like(self, words: WordArray) -> Sbbf:
-        made = Sbbf.from_words(words)
-        made._types = self._types
-        return made
 
     def __repr__(self) -> str:
         return f"Sbbf(num_blocks={self.num_blocks}, ndv~{self.ndv:.0f}, fpp~{self.fpp:.2g})"
@@ -206,57 +247,44 @@ class Sbbf:
 
     def to_bytes(self) -> bytes:
         """Return the bitset: little-endian words, block after block. This is also how Lance stores a filter."""
-        return self._words.astype("<u4", copy=False).tobytes()
+        return bitsets.to_bytes(self._words)
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview) -> Sbbf:
         """Return the filter of a bitset. A tail of fewer than 32 bytes, which some writers leave, is ignored.
 
-        The bytes are not copied until something is inserted. Raises CorruptFilterError for fewer than 32 bytes.
+        The bytes are not copied until something is inserted. Raises CorruptFilterError for fewer than 32 bytes, and
+        InvalidArgumentError for what is not bytes.
         """
-        view = memoryview(data).cast("B")
-        blocks = len(view) // BYTES_PER_BLOCK
-        if blocks < 1:
-            raise CorruptFilterError(
-                f"a filter has at least {BYTES_PER_BLOCK} bytes",
-                found=f"{len(view)} bytes",
-                hint="pass a whole bitset",
-            )
-        words = np.frombuffer(view[: blocks * BYTES_PER_BLOCK], dtype="<u4").reshape(blocks, WORDS_PER_BLOCK)
-        if words.flags.writeable or words.ctypes.data % words.itemsize:
-            words = words.copy()
-        return cls.from_words(words)
+        return cls._of(bitsets.from_bytes(data), ANY_WIDTH)
 
     def to_parquet(self) -> bytes:
         """Return the filter as it stands in a Parquet file: Thrift header, then the bitset."""
-        from lakebloom.sbbf.header import MAX_BITSET_BYTES, write_header
-
-        if self.num_bytes > MAX_BITSET_BYTES:
-            raise FilterMismatchError(
-                f"a filter in a Parquet file has at most {MAX_BITSET_BYTES} bytes",
-                found=f"{self.num_bytes} bytes",
-                hint="fold it first",
-            )
-        return write_header(self.num_bytes) + self.to_bytes()
+        return bitsets.to_parquet(self._words)
 
     @classmethod
     def from_parquet(cls, data: bytes | memoryview) -> Sbbf:
         """Return the filter that starts with a Thrift header at the start of ``data``; what follows it is ignored.
 
-        Raises CorruptFilterError or UnsupportedFilterError.
+        Raises CorruptFilterError or UnsupportedFilterError, and InvalidArgumentError for what is not bytes.
         """
-        from lakebloom.sbbf.header import read_header
+        return cls._of(bitsets.from_parquet(data), ANY_WIDTH)
 
-        view = memoryview(data).cast("B")
-        num_bytes, header_bytes = read_header(view)
-        bitset = view[header_bytes : header_bytes + num_bytes]
-        if len(bitset) < num_bytes:
-            raise CorruptFilterError(
-                f"the header announces a bitset of {num_bytes} bytes",
-                found=f"{len(bitset)} bytes after it",
-                hint="read the whole filter: bloom_filter_length bytes from bloom_filter_offset",
-            )
-        return cls.from_bytes(bitset)
+    def __reduce__(self) -> tuple[Any, ...]:
+        # For pickle and copy, which cannot copy a lock.
+        return _restored, (self.to_bytes(), tuple(self._widths.types), self._widths.complete)
+
+
+def _restored(data: bytes, types: tuple[pa.DataType, ...], complete: bool) -> Sbbf:
+    return Sbbf._of(bitsets.from_bytes(data), Widths(frozenset(types), complete))
+
+
+def _locked(*filters: Sbbf) -> ExitStack:
+    """Take the locks of several filters, always in one order, so that two merges cannot wait for each other."""
+    stack = ExitStack()
+    for lock in sorted({f._lock for f in filters}, key=id):
+        stack.enter_context(lock)
+    return stack
 
 
 def _hash_argument(hashes: Any) -> HashArray:
@@ -267,4 +295,4 @@ def _hash_argument(hashes: Any) -> HashArray:
             found=f"{array.dtype} with {array.ndim} dimensions",
             hint="make them with lakebloom.hash_values",
         )
-    return np.ascontiguousarray(array)
+    return np.require(array, requirements=["C", "A"])

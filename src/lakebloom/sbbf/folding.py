@@ -18,9 +18,6 @@ from lakebloom.sbbf.blocks import WORDS_PER_BLOCK
 if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import WordArray
 
-_MODEL_SLACK = 1.5
-"""How far the modelled rate of a size may exceed the target before the size is not even tried."""
-
 
 def fold(words: WordArray, num_blocks: int) -> WordArray:
     """Return the filter that ``num_blocks`` blocks would have given; raises FilterMismatchError for no divisor."""
@@ -40,14 +37,27 @@ def fold_to(words: WordArray, fpp: float) -> WordArray:
 
     A filter that already exceeds the rate is returned as it is.
     """
-    held = estimates.ndv(words)
-    for num_blocks in divisors(len(words)):
-        if sizing.rate(held / num_blocks) > _MODEL_SLACK * fpp:
-            continue
-        folded = fold(words, num_blocks)
+    sizes = divisors(len(words))
+    size = _likely_size(words, sizes, fpp)
+    smallest: WordArray | None = None
+    while True:
+        folded = fold(words, size)
         if estimates.fpp(folded) <= fpp:
-            return folded
-    return words.copy()
+            smallest = folded
+            sizes = [other for other in sizes if other < size]
+        else:
+            # Folding only adds bits: what can be folded from this one exceeds the rate as well.
+            sizes = [other for other in sizes if size % other]
+        if not sizes:
+            return words.copy() if smallest is None else smallest
+        # Upwards until one keeps the rate, then down: the largest that is left rules out the most.
+        size = sizes[-1] if smallest is not None else min(other for other in sizes if other > size)
+
+
+def _likely_size(words: WordArray, sizes: list[int], fpp: float) -> int:
+    """Return the size to try first: the smallest that keeps the rate on average over all sets of as many values."""
+    held = estimates.ndv(words)
+    return next((size for size in sizes if sizing.rate(held / size) <= fpp), sizes[-1])
 
 
 def divisors(number: int) -> list[int]:

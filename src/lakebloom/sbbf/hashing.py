@@ -12,12 +12,13 @@ from lakebloom.sbbf.buffers import validity
 from lakebloom.sbbf.encoding import CANONICAL, Encoding, encode, require_encoding
 from lakebloom.sbbf.kernels import choose
 from lakebloom.sbbf.layouts import Gathered
+from lakebloom.sbbf.unwrap import unwrapped
 from lakebloom.sbbf.values import is_scalar, to_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lakebloom.sbbf.kernels import BoolArray, HashArray
+    from lakebloom.sbbf.kernels import BoolArray, HashArray, Kernels
     from lakebloom.sbbf.layouts import Layout
 
 SLICE_VALUES = 8192
@@ -33,7 +34,8 @@ class Prepared(NamedTuple):
 
 
 def prepare(array: pa.Array, encoding: Encoding) -> Prepared:
-    """Lay out an array, dictionary-encoded or plain, for hashing."""
+    """Lay out an array, wrapped in other types or plain, for hashing."""
+    array = unwrapped(array)
     if not pt.is_dictionary(array.type):
         return Prepared(encode(array, encoding), validity(array))
     hashes, known = hash_array(array.dictionary, encoding)
@@ -47,10 +49,16 @@ def prepare(array: pa.Array, encoding: Encoding) -> Prepared:
     return Prepared(Gathered(hashes, positions), valid)
 
 
-def hash_slices(prepared: Prepared) -> Iterator[tuple[slice, HashArray]]:
+def kernels_for(*prepared: Prepared) -> Kernels:
+    """Return the kernels for the work that these arrays are together."""
+    layouts = [part.layout for part in prepared]
+    return choose(sum(map(len, layouts)), sum(layout.long_bytes for layout in layouts))
+
+
+def hash_slices(prepared: Prepared, kernels: Kernels | None = None) -> Iterator[tuple[slice, HashArray]]:
     """Yield the hashes of a prepared array slice by slice. The next slice overwrites the one before."""
+    kernels = kernels_for(prepared) if kernels is None else kernels
     count = len(prepared.layout)
-    kernels = choose(count)
     buffer = np.empty(min(count, SLICE_VALUES), dtype=np.uint64)
     for start in range(0, count, SLICE_VALUES):
         stop = min(start + SLICE_VALUES, count)

@@ -84,10 +84,11 @@ def read_header(data: bytes | memoryview) -> tuple[int, int]:
                 hint="rewrite the filter with a current writer" if field in fields else _NOT_A_FILTER,
             )
     size = fields.get(1)
-    if size is None or size < BYTES_PER_BLOCK:
+    if size is None or not BYTES_PER_BLOCK <= size <= MAX_BITSET_BYTES:
         raise CorruptFilterError(
-            f"a Bloom filter has at least {BYTES_PER_BLOCK} bytes",
+            f"a Bloom filter has {BYTES_PER_BLOCK} to {MAX_BITSET_BYTES} bytes",
             found="no size" if size is None else f"{size} bytes",
+            hint=_NOT_A_FILTER,
         )
     return size, transport.cstringio_buf.tell()
 
@@ -101,6 +102,8 @@ def _read_fields(protocol: Any) -> dict[int, int]:
         if kind == TType.STOP:
             protocol.readStructEnd()
             return fields
+        if number in fields:
+            raise _malformed(f"field {number} twice")
         if number == 1 and kind == TType.I32:
             fields[number] = protocol.readI32()
         elif number in _CHOICES and kind == TType.STRUCT:
@@ -111,12 +114,20 @@ def _read_fields(protocol: Any) -> dict[int, int]:
 
 
 def _read_choice(protocol: Any) -> int:
+    """Return which member a union has, 0 for none. A member is a struct, and alone."""
+    chosen = 0
     protocol.readStructBegin()
-    _, kind, number = protocol.readFieldBegin()
-    chosen: int = 0 if kind == TType.STOP else number
-    while kind != TType.STOP:
+    while True:
+        _, kind, number = protocol.readFieldBegin()
+        if kind == TType.STOP:
+            protocol.readStructEnd()
+            return chosen
+        if chosen or kind != TType.STRUCT:
+            raise _malformed("a union of several members" if chosen else "a union whose member is no struct")
+        chosen = number
         protocol.skip(kind)
         protocol.readFieldEnd()
-        _, kind, _ = protocol.readFieldBegin()
-    protocol.readStructEnd()
-    return chosen
+
+
+def _malformed(found: str) -> CorruptFilterError:
+    return CorruptFilterError("cannot read a Bloom filter header", found=found, hint=_NOT_A_FILTER)

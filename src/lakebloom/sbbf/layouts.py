@@ -16,11 +16,17 @@ if TYPE_CHECKING:
 
     from lakebloom.sbbf.kernels import ByteArray, HashArray, Kernels, OffsetArray
 
+_WIDEST_NUMBER = 16
+
 
 class Layout(Protocol):
     """A sequence of values that can be hashed."""
 
     def __len__(self) -> int: ...
+
+    @property
+    def long_bytes(self) -> int:
+        """The bytes of values that may be long. Numbers are counted, not weighed."""
 
     def slice(self, start: int, stop: int) -> Layout:
         """Return the values from ``start`` to before ``stop``."""
@@ -37,6 +43,11 @@ class Fixed:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def long_bytes(self) -> int:
+        """The bytes of all values, unless they are as short as numbers."""
+        return self.values.nbytes if self.values.shape[1] > _WIDEST_NUMBER else 0
 
     def slice(self, start: int, stop: int) -> Fixed:
         """Return the values from ``start`` to before ``stop``."""
@@ -55,6 +66,11 @@ class Floats:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def long_bytes(self) -> int:
+        """None: numbers are short."""
+        return 0
 
     def slice(self, start: int, stop: int) -> Floats:
         """Return the values from ``start`` to before ``stop``."""
@@ -75,6 +91,11 @@ class Offsets:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    @property
+    def long_bytes(self) -> int:
+        """The bytes of all values."""
+        return int(self.offsets[-1] - self.offsets[0])
+
     def slice(self, start: int, stop: int) -> Offsets:
         """Return the values from ``start`` to before ``stop``."""
         return Offsets(self.offsets[start : stop + 1], self.data)
@@ -94,6 +115,11 @@ class Views:
     def __len__(self) -> int:
         return len(self.views)
 
+    @property
+    def long_bytes(self) -> int:
+        """The bytes of all values; each view starts with its size."""
+        return int(np.ascontiguousarray(self.views).view("<i4")[:, 0].sum(dtype=np.int64))
+
     def slice(self, start: int, stop: int) -> Views:
         """Return the values from ``start`` to before ``stop``."""
         return Views(self.views[start:stop], self.buffers)
@@ -112,6 +138,11 @@ class Gathered:
 
     def __len__(self) -> int:
         return len(self.indices)
+
+    @property
+    def long_bytes(self) -> int:
+        """None: the values have been hashed."""
+        return 0
 
     def slice(self, start: int, stop: int) -> Gathered:
         """Return the values from ``start`` to before ``stop``."""

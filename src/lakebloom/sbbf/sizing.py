@@ -13,6 +13,7 @@ The closed form (1 - e^(-8 n / m))^8, which Parquet writers use, forgets that bl
 from __future__ import annotations
 
 import math
+import numbers
 import operator
 from functools import lru_cache
 from typing import Literal, SupportsIndex, TypeAlias, get_args
@@ -20,15 +21,29 @@ from typing import Literal, SupportsIndex, TypeAlias, get_args
 from lakebloom.errors import InvalidArgumentError
 from lakebloom.sbbf.blocks import BITS_PER_BLOCK, BYTES_PER_BLOCK, MAX_BLOCKS
 
-__all__ = ["SizingRule", "auto_fpp", "fpp", "layer_fpps", "num_blocks", "rate"]
+__all__ = [
+    "SizingRule",
+    "auto_fpp",
+    "foldable_blocks",
+    "fpp",
+    "layer_fpps",
+    "num_blocks",
+    "rate",
+    "rate_argument",
+    "too_large",
+    "whole",
+]
 
 SizingRule: TypeAlias = Literal["putze", "parquet", "lance"]
 
 _MAX_EMBEDDED_BYTES = 128 * 1024 * 1024
 _HOPELESS_LOAD = 5000.0
 """Above this mean number of values in a block, every bit is set for all practical purposes."""
+_MAX_NDV = 2**63 - 1
+"""More rows than any table counts, and few enough for floating point."""
 _TWO_LAYERS_BELOW = 1e-3
 _AUTO_RANGE = (1e-7, 0.01)
+_FOLDABLE_BITS = 5
 
 
 def fpp(num_blocks: int, ndv: float) -> float:
@@ -40,9 +55,7 @@ def fpp(num_blocks: int, ndv: float) -> float:
     blocks = whole("num_blocks", num_blocks, least=1)
     if blocks > MAX_BLOCKS:
         raise too_large(blocks)
-    if not ndv >= 0:
-        raise InvalidArgumentError("ndv, the number of distinct values, must not be negative", found=ndv)
-    return rate(ndv / blocks)
+    return rate(_amount("ndv, the number of distinct values,", ndv) / blocks)
 
 
 @lru_cache(maxsize=4096)
@@ -72,6 +85,11 @@ def num_blocks(ndv: int, fpp: float, rule: SizingRule = "putze") -> int:
     (412, 512, 1024)
     """
     count = whole("ndv", ndv, least=0)
+    if count > _MAX_NDV:
+        raise InvalidArgumentError(
+            f"ndv, the number of distinct values, is too large: at most 2^63 - 1 = {_MAX_NDV}",
+            found=f"a number of {count.bit_length()} bits",
+        )
     target = rate_argument(fpp)
     if rule == "putze":
         return _putze_blocks(count, target)
@@ -85,7 +103,25 @@ def num_blocks(ndv: int, fpp: float, rule: SizingRule = "putze") -> int:
 def auto_fpp(units: int) -> float:
     """Return the rate at which a lookup over this many units opens a quarter of a unit in vain, within bounds."""
     low, high = _AUTO_RANGE
-    return min(high, max(low, 0.25 / max(1, units)))
+    return min(high, max(low, 0.25 / max(1.0, _amount("units", units))))
+
+
+def foldable_blocks(num_blocks: int) -> int:
+    """Return the next number of blocks that folds well: m * 2^k with 16 <= m < 32.
+
+    The exact size for some values may be a prime, which folds only to a single block. This one costs up to 6 percent
+    more (2 to 3 as a rule), can be halved k times, and m often has divisors of its own. Fewer than 32 blocks stay as
+    they are.
+
+    >>> foldable_blocks(41_131), foldable_blocks(23)
+    (43008, 23)
+    """
+    blocks = whole("num_blocks", num_blocks, least=1)
+    halvings = max(0, blocks.bit_length() - _FOLDABLE_BITS)
+    rounded = -(-blocks >> halvings) << halvings
+    if rounded > MAX_BLOCKS:
+        raise too_large(rounded)
+    return rounded
 
 
 def layer_fpps(fpp: float) -> tuple[float, ...]:
@@ -105,12 +141,9 @@ def _putze_blocks(ndv: int, fpp: float) -> int:
     estimate = ndv / _load_for(fpp)
     if estimate > 2 * MAX_BLOCKS:
         raise too_large(f"about {estimate:.3g}")
-    blocks = max(1, math.ceil(estimate))
-    # The load was found by bisection: settle the last block exactly.
-    while blocks > 1 and rate(ndv / (blocks - 1)) <= fpp:
-        blocks -= 1
-    while rate(ndv / blocks) > fpp:
-        blocks += 1
+    # The load was found by bisection to 12 digits: settle the last block exactly.
+    near = range(max(1, math.floor(estimate) - 1), math.ceil(estimate) + 2)
+    blocks = next((blocks for blocks in near if rate(ndv / blocks) <= fpp), near[-1])
     if blocks > MAX_BLOCKS:
         raise too_large(blocks)
     return blocks
@@ -120,16 +153,23 @@ def _putze_blocks(ndv: int, fpp: float) -> int:
 def _load_for(fpp: float) -> float:
     """Return the largest load whose rate is at most ``fpp``, to 12 digits."""
     low, high = 0.0, _HOPELESS_LOAD
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
+    middle = high / 2
+    while high - low > 1e-12 * high and low < middle < high:  # the smallest numbers there are have fewer digits
         low, high = (middle, high) if rate(middle) <= fpp else (low, middle)
+        middle = (low + high) / 2
     return low or high
 
 
 def _parquet_blocks(ndv: int, fpp: float) -> int:
-    bits = int(-8.0 * ndv / math.log(1 - fpp ** (1 / 8)))
-    size = max(BYTES_PER_BLOCK, min(bits // 8, _MAX_EMBEDDED_BYTES))
+    bits = -8.0 * ndv / _log_one_minus_root(fpp)
+    size = max(BYTES_PER_BLOCK, min(int(min(bits, 8.0 * _MAX_EMBEDDED_BYTES)) // 8, _MAX_EMBEDDED_BYTES))
     return (1 << (size - 1).bit_length()) // BYTES_PER_BLOCK
+
+
+def _log_one_minus_root(fpp: float) -> float:
+    """Return ln(1 - fpp^(1/8)), also where the difference is too close to 0 or 1 for a plain subtraction."""
+    root = fpp ** (1 / 8)
+    return math.log1p(-root) if root < 0.5 else math.log(-math.expm1(math.log(fpp) / 8))
 
 
 def _lance_blocks(ndv: int, fpp: float) -> int:
@@ -169,13 +209,31 @@ def whole(name: str, value: SupportsIndex, least: int) -> int:
 
 def rate_argument(fpp: float) -> float:
     """Return a rate strictly between 0 and 1, and raise InvalidArgumentError otherwise."""
-    if not isinstance(fpp, (int, float)) or isinstance(fpp, bool) or not 0 < fpp < 1:
+    number = _real(fpp)
+    if not 0 < number < 1:
         raise InvalidArgumentError(
             "fpp, the false-positive probability, must lie strictly between 0 and 1",
             found=fpp,
             hint="try fpp=0.01",
         )
-    return float(fpp)
+    return number
+
+
+def _amount(name: str, value: float) -> float:
+    number = _real(value)
+    if not number >= 0:
+        raise InvalidArgumentError(f"{name} must be a number that is not negative", found=value)
+    return number
+
+
+def _real(value: object) -> float:
+    """Return a real number of any class, numpy's among them, as a float; NaN for anything else."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if operator.gt(value, 0) else -math.inf
 
 
 def too_large(blocks: int | str) -> InvalidArgumentError:

@@ -1,7 +1,6 @@
 """Whatever a caller passes as values, as Arrow arrays: Python scalars and sequences, numpy, Arrow, Arrow's C interface.
 
-Python objects carry no width (is 5 an int or a bigint?). They are read as the type asked for, or else as Arrow infers
-them: int64, double, string, binary, date32, timestamp[us], decimal.
+numpy and Arrow values keep the type they have. Python objects are read as ``python_values`` says.
 """
 
 from __future__ import annotations
@@ -10,20 +9,31 @@ import datetime
 import decimal
 import uuid
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types as pt
 
-from lakebloom.errors import InvalidArgumentError, ValueConversionError
+from lakebloom.errors import InvalidArgumentError, UnsupportedTypeError
+from lakebloom.sbbf.casts import FAILED_CONVERSION, as_type, to_array
+from lakebloom.sbbf.python_values import to_arrays
+from lakebloom.sbbf.unwrap import plain_type, unwrapped, without_runs
+
+__all__ = ["Values", "is_scalar", "read_values", "to_chunks"]
 
 _SCALARS = (
     str, bytes, bytearray, memoryview, bool, int, float, complex, decimal.Decimal,
     datetime.date, datetime.time, datetime.timedelta, uuid.UUID, np.generic, pa.Scalar, type(None),
 )  # fmt: skip
-_FAILED_CONVERSION = (pa.ArrowException, OverflowError, ValueError, TypeError)
+
+
+class Values(NamedTuple):
+    """Values as Arrow arrays."""
+
+    chunks: list[pa.Array]
+    typed: bool
+    """Whether the caller gave them their type: False for Python objects, whose numbers have no width."""
 
 
 def is_scalar(values: object) -> bool:
@@ -32,98 +42,96 @@ def is_scalar(values: object) -> bool:
 
 
 def to_chunks(values: object, type: pa.DataType | None = None) -> list[pa.Array]:
-    """Return the values as Arrow arrays, of ``type`` if it is given.
+    """Return the values as Arrow arrays, of ``type`` if it is given; see ``read_values``."""
+    return read_values(values, type).chunks
 
-    Raises ValueConversionError where the values do not fit one type, or not that type.
+
+def read_values(values: object, type: pa.DataType | None = None) -> Values:
+    """Return the values as Arrow arrays, at least one, of ``type`` without its wrapping if it is given.
+
+    Raises ValueConversionError where the values do not fit one type, or not that type, without loss.
     """
-    array = _to_arrow(values, type)
+    wanted = None if type is None else plain_type(type)
+    if isinstance(values, np.ndarray):
+        _require_one_dimension(values)
+        if values.dtype == object:
+            values = values.tolist()
+    array = _typed(values)
+    if array is None:
+        return Values(to_arrays(_python_objects(values), wanted), typed=type is not None)
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
-    chunks = [pc.run_end_decode(chunk) if pt.is_run_end_encoded(chunk.type) else chunk for chunk in chunks]
-    return chunks if type is None else [_as_type(chunk, type) for chunk in chunks]
+    chunks = [without_runs(chunk) for chunk in chunks or [pa.nulls(0, array.type)]]
+    return Values(chunks if wanted is None else [_as_type(unwrapped(chunk), wanted) for chunk in chunks], typed=True)
 
 
-def _to_arrow(values: Any, type: pa.DataType | None) -> pa.Array | pa.ChunkedArray:
+def _typed(values: Any) -> pa.Array | pa.ChunkedArray | None:
+    """Return values that carry a type of their own as an array; None for Python objects."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
     if isinstance(values, pa.Scalar):
-        return _array([values], values.type)
-    if isinstance(values, (np.ndarray, np.generic)):
-        return _from_numpy(np.atleast_1d(np.asarray(values)))
+        return _from_arrow_scalar(values)
+    if isinstance(values, np.ndarray):
+        return _from_numpy(values)
+    # np.bytes_ and np.str_ are bytes and str; as numpy arrays they would lose trailing zeros.
+    if isinstance(values, np.generic) and not isinstance(values, (bytes, str)):
+        return _from_numpy(np.asarray(values))
     if is_scalar(values):
-        return _array([_plain(values)], type)
-    if hasattr(values, "__arrow_c_stream__"):
-        return pa.chunked_array(values)
-    if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_array__"):
-        return pa.array(values)
+        return None
+    for interface, take_over in _INTERFACES.items():
+        if hasattr(values, interface):
+            return _taken_over(values, take_over)
+    return None
+
+
+_INTERFACES = {"__arrow_c_stream__": pa.chunked_array, "__arrow_c_array__": pa.array, "__arrow_array__": pa.array}
+
+
+def _taken_over(values: Any, take_over: Any) -> pa.Array | pa.ChunkedArray:
+    try:
+        return take_over(values)
+    except FAILED_CONVERSION as error:
+        raise UnsupportedTypeError(
+            f"Arrow cannot take over these values of class {values.__class__.__name__}",
+            found=str(error),
+            hint="cast them to a type that Arrow has",
+        ) from error
+
+
+def _from_arrow_scalar(scalar: pa.Scalar) -> pa.Array:
+    outer, plain = scalar.type, plain_type(scalar.type)
+    while isinstance(scalar, (pa.ExtensionScalar, pa.DictionaryScalar, pa.RunEndEncodedScalar)):
+        scalar = scalar.value
+    array = pa.nulls(1, plain) if scalar is None else to_array([scalar], plain)
+    if isinstance(outer, pa.BaseExtensionType) and outer.storage_type == plain:
+        return pa.ExtensionArray.from_storage(outer, array)
+    return array
+
+
+def _from_numpy(values: np.ndarray[Any, Any]) -> pa.Array:
+    if values is np.ma.masked:
+        return pa.nulls(1)
+    values = values.reshape(-1)
+    if not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="))
+    return to_array(values, None)
+
+
+def _require_one_dimension(values: np.ndarray[Any, Any]) -> None:
+    if values.ndim > 1:
+        raise InvalidArgumentError("a numpy array of values must have one dimension", found=f"{values.ndim} dimensions")
+
+
+def _python_objects(values: Any) -> list[Any]:
+    if is_scalar(values):
+        return [values]
     if isinstance(values, Iterable):
-        return _array([_plain(value) for value in values], type)
+        return list(values)
     raise InvalidArgumentError(
         "values must be a scalar, a sequence, or a numpy or Arrow array", found=values.__class__.__name__
     )
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, (bytearray, memoryview)):
-        return bytes(value)
-    return value.bytes if isinstance(value, uuid.UUID) else value
-
-
-def _from_numpy(values: np.ndarray[Any, Any]) -> pa.Array:
-    if values.ndim != 1:
-        raise InvalidArgumentError("a numpy array of values must have one dimension", found=f"{values.ndim} dimensions")
-    if not values.dtype.isnative:
-        values = values.astype(values.dtype.newbyteorder("="))
-    return _array(values, None)
-
-
-def _array(values: Any, type: pa.DataType | None) -> pa.Array:
-    try:
-        return pa.array(values, type=type)
-    except _FAILED_CONVERSION as error:
-        wanted = "one Arrow type" if type is None else str(type)
-        raise ValueConversionError(
-            f"cannot read the values as {wanted}",
-            found=str(error),
-            hint="give values of one type that can hold them",
-        ) from error
-
-
 def _as_type(array: pa.Array, type: pa.DataType) -> pa.Array:
-    if array.type == type:
+    if plain_type(array.type) == type:
         return array
-    try:
-        return pc.cast(array, type)
-    except _FAILED_CONVERSION as error:
-        raise ValueConversionError(
-            f"cannot read {array.type} values as {type} without loss",
-            found=str(error),
-            hint="cast the values first",
-        ) from error
-
-
-def as_other_number(array: pa.Array, type: pa.DataType) -> pa.Array | None:
-    """Return numbers as numbers of another type, NULL for those it cannot hold; None where either is no number."""
-    if array.type == type or not (_is_number(array.type) and _is_number(type)):
-        return None
-    try:
-        return _cast_number(array, type)
-    except _FAILED_CONVERSION:
-        return pa.concat_arrays([_one_or_null(array.slice(i, 1), type) for i in range(len(array))])
-
-
-def _one_or_null(single: pa.Array, type: pa.DataType) -> pa.Array:
-    try:
-        return _cast_number(single, type)
-    except _FAILED_CONVERSION:
-        return pa.nulls(1, type)
-
-
-def _cast_number(array: pa.Array, type: pa.DataType) -> pa.Array:
-    if pt.is_integer(array.type) and pt.is_decimal(type):
-        # Arrow insists on room for every integer of the source type, then narrows by value.
-        array = pc.cast(array, pa.decimal256(76, type.scale))
-    return pc.cast(array, type)
-
-
-def _is_number(type: pa.DataType) -> bool:
-    return bool(pt.is_integer(type) or pt.is_floating(type) or pt.is_decimal(type))
+    return as_type(array.dictionary_decode() if pt.is_dictionary(array.type) else array, type)

@@ -47,7 +47,11 @@ def _merge_into(words: WordArray, payload: bytes) -> None:
 
 
 def merge_partials(tasks: DataFrame) -> DataFrame:
-    """Bring the same ranges of all tasks together and OR them. Other rows pass through."""
+    """Bring the same ranges of all tasks together and OR them. Other rows pass through.
+
+    Rows are sent by number alone. So all that a task says of its group goes one way: if it is lost and the task runs
+    again, under new names, the driver does not get a part of the one run and a part of the other.
+    """
 
     def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         ranges: dict[tuple[str, int], WordArray] = {}
@@ -62,7 +66,7 @@ def merge_partials(tasks: DataFrame) -> DataFrame:
             filled = np.flatnonzero(words.any(axis=1))
             yield row("partial", name, number, _packed(filled, words[filled]))
 
-    return tasks.repartition("kind", "name", "number").mapInArrow(merge, RESULT_SCHEMA)
+    return tasks.repartition("number").mapInArrow(merge, RESULT_SCHEMA)
 
 
 class GlobalFilters:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import NotFoundError
+from lakebloom.spark.messages import cause
 from lakebloom.storage import from_decoded
 from lakebloom.tables.files import TableFile
+from lakebloom.tables.glob import expand_braces
 from lakebloom.tables.listing import list_files
+from lakebloom.tables.membership import Found, members
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,24 +28,41 @@ def reachable(uri: str) -> bool:
 
 
 def list_source(spark: SparkSession, source: SourceRecord, options: Mapping[str, str]) -> list[TableFile]:
-    """Return a table's files as they are now, in a fixed order; a location that is gone has none."""
-    if all(reachable(location) for location in source.locations):
+    """Return a table's files as they are now, sorted by URI; a location that is gone has none."""
+    files: dict[str, TableFile] = {}
+    for location in source.locations:
         try:
-            return list_files(source.locations, options)
+            found = list_files([location], options) if reachable(location) else list_with_spark(spark, location)
         except NotFoundError:
-            return []
-    return list_with_spark(spark, source.locations)
+            continue
+        files.update((file.uri, file) for file in found)
+    return sorted(files.values(), key=lambda file: file.uri)
 
 
-def list_with_spark(spark: SparkSession, locations: tuple[str, ...]) -> list[TableFile]:
-    """List through Spark's own file systems. The binaryFile source reads no content for these columns."""
+def list_with_spark(spark: SparkSession, location: str) -> list[TableFile]:
+    """List a location through Spark's own file systems. Raises NotFoundError.
+
+    The binaryFile source reads no content for these columns. It finds the files of all subdirectories, of which a
+    table has only some.
+    """
+    from pyspark.errors import AnalysisException
     from pyspark.sql import functions as F  # noqa: N812
 
-    frame = (
-        spark.read.format("binaryFile")
-        .option("recursiveFileLookup", "true")
-        .load(list(locations))
-        .select("path", "length", F.unix_millis("modificationTime").alias("mtime_ms"))
-    )
-    files = {TableFile(from_decoded(row["path"]), row["length"], row["mtime_ms"]) for row in frame.collect()}
-    return sorted(files, key=lambda file: file.uri)
+    below: dict[str, list[Found]] = {}
+    for pattern in expand_braces(location):
+        reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+        try:
+            rows = (
+                reader.load(pattern)
+                .select("path", "length", F.unix_millis("modificationTime").alias("mtime_ms"))
+                .collect()
+            )
+        except AnalysisException as error:
+            raise NotFoundError(f"could not list {pattern}", found=cause(error)) from error
+        # A wildcard never crosses a slash: what the pattern matched has as many components as the pattern.
+        depth = pattern.count("/") + 1
+        for row in rows:
+            components = from_decoded(row["path"]).split("/")
+            root, relative = "/".join(components[:depth]), "/".join(components[depth:])
+            below.setdefault(root, []).append(Found(relative, row["length"], row["mtime_ms"]))
+    return [file for root, found in below.items() for file in members(root, found)]

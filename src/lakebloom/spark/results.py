@@ -1,8 +1,9 @@
 """How tasks answer: rows of (kind, name, number, payload).
 
-result      what the task did, as JSON
+result      what the task did, as JSON; number is the group
 partial     some blocks of a global filter: name is the column, number the range of blocks
-file        a file of the segment, where the task itself could not write it (an index on HDFS, for example)
+file        a file of the segment, where the task itself could not write it (an index on HDFS, for example);
+            name is its path, number the group
 """
 
 from __future__ import annotations
@@ -79,7 +80,9 @@ class CapturedFiles:
         self.files.pop(path, None)
 
 
-def captured_rows(captured: CapturedFiles) -> Iterator[pa.RecordBatch]:
-    """Yield the files that the driver is to write. Those of an attempt that was started anew are not among them."""
-    for path, payload in captured.files.items():
-        yield row("file", path, 0, payload)
+def captured_rows(captured: CapturedFiles, result: GroupResult) -> Iterator[pa.RecordBatch]:
+    """Yield the files that the driver is to write: those of the segment, not those of an attempt started anew."""
+    if result.segment is None:
+        return
+    for record in (result.segment.units, *(tile.file for tile in result.segment.tiles)):
+        yield row("file", record.path, result.group, captured.files[record.path])

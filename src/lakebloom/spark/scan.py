@@ -10,7 +10,9 @@ Rows are brought together and sorted by file, so that a task sees whole files on
 from __future__ import annotations
 
 import json
+import pickle
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -27,6 +29,7 @@ from lakebloom.spark.global_merge import partial_rows
 from lakebloom.spark.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
 from lakebloom.storage import from_encoded, open_storage
 from lakebloom.tables.columns import arrow_type
+from lakebloom.tables.glob import escape
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -55,17 +58,17 @@ def scan_tasks(
     spark: SparkSession, plan: BuildPlan, source: SourceRecord, groups: Sequence[FileGroup], *, capture: bool
 ) -> DataFrame:
     """Return the job that scans the files of all groups with Spark and builds one segment for each group."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    group_of = {file.uri: group.number for group in groups for file in group.files}
-    listed = tuple(groups)
-    frame = _reader(spark, source, [file for group in groups for file in group.files])
+    files = [file for group in groups for file in group.files]
+    frame = _reader(spark, source, files)
     columns = [_sent(spec).alias(f"c{number}") for number, spec in enumerate(plan.columns)]
-    path = F.col("_metadata.file_path").alias("file")
+    # Not F.col: the data may have a column of this name.
+    path = frame.metadataColumn("_metadata").getField("file_path").alias("file")
+    places = {file.uri: (group.number, i) for group in groups for i, file in enumerate(group.files)}
     # One partition holds whole groups: the group's number comes from its files, looked up in the task that scans.
-    rows = frame.select(path, *columns).mapInArrow(_Numbered(group_of), _numbered_schema(plan))
+    rows = frame.select(path, *columns).mapInArrow(_Numbered(places), _numbered_schema(plan))
     ordered = rows.repartition(len(groups), "group").sortWithinPartitions("group", "file")
-    return ordered.mapInArrow(_GroupTask(plan, listed, capture), RESULT_SCHEMA)
+    packed = tuple(zlib.compress(pickle.dumps(group), 1) for group in groups)
+    return ordered.mapInArrow(_GroupTask(plan, packed, capture), RESULT_SCHEMA)
 
 
 def _reader(spark: SparkSession, source: SourceRecord, files: list[TableFile]) -> DataFrame:
@@ -77,7 +80,9 @@ def _reader(spark: SparkSession, source: SourceRecord, files: list[TableFile]) -
     partitions = set(source.partition_columns)
     schema = StructType([field for field in schema.fields if field.name not in partitions])
     reader = spark.read.format(source.format).options(**source.options).schema(schema)
-    return reader.load([file.uri for file in files])
+    # A file that Spark skipped would count as empty for good, whatever went wrong with it.
+    reader = reader.option("ignoreCorruptFiles", "false").option("ignoreMissingFiles", "false")
+    return reader.load([escape(file.uri) for file in files])
 
 
 def _sent(spec: ColumnSpec) -> Column:
@@ -93,22 +98,21 @@ def _sent_type(spec: ColumnSpec) -> str:
 
 def _numbered_schema(plan: BuildPlan) -> str:
     columns = [f"c{number} {_sent_type(spec)}" for number, spec in enumerate(plan.columns)]
-    return ", ".join(["group int", "file string", *columns])
+    return ", ".join(["group int", "file int", *columns])
 
 
 @dataclass(frozen=True, slots=True)
 class _Numbered:
-    """Gives each row the number of its file's group, and the file its one name."""
+    """Gives each row the number of its file's group, and the file's place in it."""
 
-    group_of: dict[str, int]
+    places: dict[str, tuple[int, int]]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             files = batch.column(0).dictionary_encode()
-            uris = [from_encoded(uri) for uri in files.dictionary.to_pylist()]
-            groups = pa.array([self.group_of[uri] for uri in uris], pa.int32())
-            names = pa.array(uris, pa.string())
-            arrays = [groups.take(files.indices), names.take(files.indices), *batch.columns[1:]]
+            places = [self.places[from_encoded(uri)] for uri in files.dictionary.to_pylist()]
+            groups, numbers = (pa.array([place[i] for place in places], pa.int32()) for i in (0, 1))
+            arrays = [groups.take(files.indices), numbers.take(files.indices), *batch.columns[1:]]
             yield pa.RecordBatch.from_arrays(arrays, names=["group", "file", *batch.schema.names[1:]])
 
 
@@ -117,7 +121,7 @@ class _GroupTask:
     """Builds the segments of the groups that arrive, sorted by group and file."""
 
     plan: BuildPlan
-    groups: tuple[FileGroup, ...]
+    groups: tuple[bytes, ...]
     capture: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -129,7 +133,8 @@ class _GroupTask:
                 if current is None or current.group.number != number:
                     if current is not None:
                         yield from current.finish()
-                    current = _ScannedSegment(self.plan, self.groups[number], capture=self.capture)
+                    group = pickle.loads(zlib.decompress(self.groups[number]))
+                    current = _ScannedSegment(self.plan, group, capture=self.capture)
                 current.add(part)
         if current is not None:
             yield from current.finish()
@@ -139,8 +144,8 @@ def _runs(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Cut a sorted batch where the group or the file changes."""
     if batch.num_rows == 0:
         return
-    files = batch.column(1).dictionary_encode().indices.to_numpy()
-    cuts = [0, *(np.flatnonzero(np.diff(files)) + 1).tolist(), batch.num_rows]
+    changes = np.diff(batch.column(0).to_numpy()) | np.diff(batch.column(1).to_numpy())
+    cuts = [0, *(np.flatnonzero(changes) + 1).tolist(), batch.num_rows]
     for start, stop in pairwise(cuts):
         yield batch.slice(start, stop - start)
 
@@ -155,13 +160,13 @@ class _ScannedSegment:
         self._captured = CapturedFiles(plan.index_uri) if capture else None
         storage = self._captured or open_storage(plan.index_uri, plan.storage_options)
         self._builder = SegmentBuilder(plan, storage, group.number)
-        self._files = {file.uri: file for file in group.files}
-        self._open: TableFile | None = None
+        self._empty = set(range(len(group.files)))
+        self._open: int | None = None
         self._rows = 0
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Add rows of one file."""
-        file = self._files[rows.column(1)[0].as_py()]
+        file = rows.column(1)[0].as_py()
         if file != self._open:
             self._end_unit()
             self._open, self._rows = file, 0
@@ -173,21 +178,23 @@ class _ScannedSegment:
 
     def _end_unit(self) -> None:
         if self._open is not None:
-            self._builder.end(self._files.pop(self._open.uri), Span(0, self._rows))
+            self._builder.end(self.group.files[self._open], Span(0, self._rows))
+            self._empty.discard(self._open)
             self._open = None
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """Write the segment and yield what the driver must know."""
         self._end_unit()
-        for file in self._files.values():
-            self._builder.add_empty(file)
+        for file in sorted(self._empty):
+            self._builder.add_empty(self.group.files[file])
         segment = self._builder.finish()
+        elapsed = time.perf_counter() - self._started
+        result = GroupResult(self.group.number, segment, (), self.group.size_bytes, elapsed)
         if self._captured is not None:
-            yield from captured_rows(self._captured)
+            yield from captured_rows(self._captured, result)
         for column, f in enumerate(self._builder.global_filters):
             yield from partial_rows(column, f)
-        elapsed = time.perf_counter() - self._started
-        yield result_row(GroupResult(self.group.number, segment, (), self.group.size_bytes, elapsed))
+        yield result_row(result)
 
 
 def build_empty(plan: BuildPlan, group: FileGroup, storage: Storage) -> GroupResult:

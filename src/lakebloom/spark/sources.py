@@ -1,39 +1,40 @@
 """What a user calls a source, as a record: a DataFrame that reads files, a path, or the name of a table.
 
 An index binds to files, so only a DataFrame that shows its files as they are can be indexed: a filter, a renamed column
-or a join in between would make the index mean something else than the files hold.
+or a join in between would make the index mean something else than the files hold. How a session tells what a DataFrame
+reads differs: see ``classic_scan`` and ``connect_scan``.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from lakebloom.errors import InvalidArgumentError, NotFoundError, UnsupportedSourceError
-from lakebloom.storage import from_encoded, normalise
+from lakebloom.errors import (
+    DataFileError,
+    InvalidArgumentError,
+    LakebloomError,
+    NoFilesError,
+    NotFoundError,
+    UnsupportedSourceError,
+)
+from lakebloom.spark.classic_scan import classic_scan
+from lakebloom.spark.connect_scan import connect_scan
+from lakebloom.spark.file_scan import DEFAULT_FORMAT
+from lakebloom.spark.messages import cause
 from lakebloom.store.records import SourceRecord
 from lakebloom.tables.glob import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-_TRANSPARENT = frozenset({"SubqueryAlias"})
-_FILE_CHOOSING_OPTIONS = frozenset({"pathglobfilter", "modifiedbefore", "modifiedafter"})
-_DEFAULT_FORMAT = "parquet"
-
-
-@dataclass(frozen=True, slots=True)
-class _Scan:
-    """The scan of files that a DataFrame is."""
-
-    format: str
-    locations: tuple[str, ...]
-    options: Mapping[str, str]
-    table: str | None = None
-    partition_columns: tuple[str, ...] | None = None
+_FILE_CHOOSING_OPTIONS = ("pathGlobFilter", "modifiedBefore", "modifiedAfter", "recursiveFileLookup")
+_NOT_THERE = re.compile(r"\[(PATH_NOT_FOUND|TABLE_OR_VIEW_NOT_FOUND)")
+_PATH_OPTIONS = frozenset({"path", "paths"})
 
 
 def is_connect(spark: SparkSession) -> bool:
@@ -42,38 +43,39 @@ def is_connect(spark: SparkSession) -> bool:
 
 
 def resolve(spark: SparkSession, source: Any) -> SourceRecord:
-    """Return the record of a source. Raises UnsupportedSourceError, NotFoundError or InvalidArgumentError."""
+    """Return the record of a source.
+
+    Raises UnsupportedSourceError, NotFoundError, NoFilesError, DataFileError or InvalidArgumentError.
+    """
     table: str | None = None
     path: str | None = None
     if isinstance(source, os.PathLike):
-        source = os.fspath(source)
-    if isinstance(source, str):
-        if _looks_like_path(source) or not _is_table(spark, source):
-            frame, path = _load(spark, source), source
-        else:
+        # A path that exists means itself, also with a bracket in its name.
+        path = escape(os.fspath(source)) if os.path.exists(source) else os.fspath(source)  # noqa: PTH110
+    elif isinstance(source, str) and (_looks_like_path(source) or not _is_table(spark, source)):
+        path = source
+    with _translated(path):
+        if path is not None:
+            frame = spark.read.format(DEFAULT_FORMAT).load(path)
+        elif isinstance(source, str):
             frame, table = spark.table(source), source
-    elif hasattr(source, "inputFiles") and hasattr(source, "schema"):
-        frame = source
-    else:
-        raise InvalidArgumentError(
-            "a source is a DataFrame, a path or the name of a table", found=type(source).__name__
-        )
-    scan = _connect_scan(spark, frame) if is_connect(spark) else _classic_scan(frame)
-    chosen = {key.lower() for key in scan.options} & _FILE_CHOOSING_OPTIONS
-    if chosen:
-        raise UnsupportedSourceError(
-            "an index covers all files of its locations",
-            found=f"the option {', '.join(sorted(chosen))}",
-            hint="name the files or a glob as the path instead",
-        )
+        elif hasattr(source, "inputFiles") and hasattr(source, "schema"):
+            frame = source
+        else:
+            raise InvalidArgumentError(
+                "a source is a DataFrame, a path or the name of a table", found=type(source).__name__
+            )
+        # Connect finds out only here that there is nothing to read.
+        schema_json = frame.schema.json()
+        scan = connect_scan(spark, frame) if is_connect(spark) else classic_scan(frame)
+    _require_all_files(scan.options)
     return SourceRecord(
         format=scan.format,
-        # Spark expands a pattern when it reads. The index keeps the pattern: files that match later belong to it.
-        locations=scan.locations if path is None else (normalise(path),),
-        options={key: value for key, value in scan.options.items() if key.lower() not in ("path", "paths")},
+        locations=scan.locations,
+        options={key: value for key, value in scan.options.items() if key.lower() not in _PATH_OPTIONS},
         table=table or scan.table,
-        schema_json=frame.schema.json(),
-        partition_columns=_partition_columns(frame, scan),
+        schema_json=schema_json,
+        partition_columns=scan.partition_columns,
     )
 
 
@@ -89,99 +91,31 @@ def _is_table(spark: SparkSession, name: str) -> bool:
         return False
 
 
-def _load(spark: SparkSession, path: str) -> DataFrame:
-    from pyspark.errors import AnalysisException
-
+@contextmanager
+def _translated(path: str | None) -> Iterator[None]:
+    """Raise what Spark says about a source that it cannot read as the errors of lakebloom."""
     try:
-        return spark.read.format(_DEFAULT_FORMAT).load(path)
-    except AnalysisException as error:
-        raise NotFoundError(
-            f"cannot read {path} as {_DEFAULT_FORMAT}",
-            found=str(error).splitlines()[0],
-            hint="check the path; pass a DataFrame for another format, such as spark.read.orc(path)",
-        ) from error
+        yield
+    except LakebloomError:
+        raise
+    except Exception as error:
+        found = cause(error)
+        attempt = "cannot read the source" if path is None else f"cannot read {path} as {DEFAULT_FORMAT}"
+        if _NOT_THERE.search(found):
+            hint = "check the path; a name without a slash is a table if there is one, otherwise a path"
+            raise NotFoundError(attempt, found=found, hint=hint) from error
+        hint = "check the path; pass a DataFrame for another format, such as spark.read.orc(path)"
+        if "UNABLE_TO_INFER_SCHEMA" in found:
+            raise NoFilesError(attempt, found=found, hint=hint) from error
+        raise DataFileError(attempt, found=found, hint=hint) from error
 
 
-def _classic_scan(frame: DataFrame) -> _Scan:
-    java_frame: Any = frame._jdf
-    plan = java_frame.queryExecution().analyzed()
-    table = None
-    while plan.getClass().getSimpleName() in _TRANSPARENT:
-        plan = plan.child()
-    if plan.getClass().getSimpleName() != "LogicalRelation":
-        raise _not_files(plan.nodeName())
-    relation = plan.relation()
-    if relation.getClass().getSimpleName() != "HadoopFsRelation":
-        raise _not_files(relation.getClass().getSimpleName())
-    if plan.catalogTable().isDefined():
-        table = plan.catalogTable().get().identifier().unquotedString()
-    options = relation.options()
-    entries = options.iterator()
-    found = {}
-    while entries.hasNext():
-        entry = entries.next()
-        found[entry._1()] = entry._2()
-    roots = relation.location().rootPaths()
-    return _Scan(
-        format=_short_name(relation.fileFormat()),
-        locations=tuple(escape(normalise(roots.apply(i).toString())) for i in range(roots.size())),
-        options=found,
-        table=table,
-        partition_columns=tuple(relation.partitionSchema().fieldNames()),
-    )
-
-
-def _short_name(file_format: Any) -> str:
-    return str(file_format.shortName()).lower()
-
-
-def _not_files(found: str) -> UnsupportedSourceError:
-    return UnsupportedSourceError(
-        "only a DataFrame that reads files, and nothing else, can be indexed",
-        found=f"{found} in its plan",
-        hint="index spark.read.parquet(path) or a table itself; queries with filters and joins then use the index",
-    )
-
-
-def _connect_scan(spark: SparkSession, frame: DataFrame) -> _Scan:
-    logical: Any = frame._plan
-    plan = logical.to_proto(spark.client).root
-    while plan.WhichOneof("rel_type") == "subquery_alias":
-        plan = plan.subquery_alias.input
-    if plan.WhichOneof("rel_type") != "read":
-        raise _not_files(plan.WhichOneof("rel_type"))
-    if plan.read.WhichOneof("read_type") == "named_table":
-        return _described_table(spark, plan.read.named_table.unparsed_identifier)
-    source = plan.read.data_source
-    locations = tuple(normalise(path) for path in source.paths) or tuple(
-        normalise(value) for key, value in source.options.items() if key.lower() == "path"
-    )
-    if not locations:
-        raise _not_files(f"{source.format} without a path")
-    return _Scan(source.format.lower() or _DEFAULT_FORMAT, locations, dict(source.options))
-
-
-def _described_table(spark: SparkSession, name: str) -> _Scan:
-    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
-    facts = {row["col_name"].strip().lower(): row["data_type"] for row in rows}
-    if "location" not in facts or "provider" not in facts:
-        raise _not_files(facts.get("type", "a table without a location"))
-    partition_columns: list[str] = []
-    names = [row["col_name"] for row in rows]
-    if "# Partition Information" in names:
-        for row in rows[names.index("# Partition Information") + 2 :]:
-            if not row["col_name"].strip():
-                break
-            partition_columns.append(row["col_name"])
-    return _Scan(
-        facts["provider"].lower(), (escape(from_encoded(facts["location"])),), {}, name, tuple(partition_columns)
-    )
-
-
-def _partition_columns(frame: DataFrame, scan: _Scan) -> tuple[str, ...]:
-    if scan.partition_columns is not None:
-        return scan.partition_columns
-    names = set(frame.columns)
-    files = frame.inputFiles()[:1]
-    keys = [part.partition("=")[0] for uri in files for part in uri.split("/")[:-1] if "=" in part]
-    return tuple(key for key in keys if key in names)
+def _require_all_files(options: Mapping[str, str]) -> None:
+    given = {key.lower(): value for key, value in options.items()}
+    chosen = [key for key in _FILE_CHOOSING_OPTIONS if given.get(key.lower(), "false").lower() != "false"]
+    if chosen:
+        raise UnsupportedSourceError(
+            "an index covers the files that Spark finds in its locations by itself",
+            found=f"the option {', '.join(chosen)}",
+            hint="name the files or a glob as the path instead",
+        )

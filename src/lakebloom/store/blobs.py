@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lakebloom.errors import CorruptIndexError, NotFoundError
-from lakebloom.store.records import FileRecord
+from lakebloom.errors import CorruptIndexError, NotFoundError, UnknownFormatError
+from lakebloom.store.records import FORMAT_VERSION, FileRecord
 
 if TYPE_CHECKING:
     from lakebloom.storage import Buffer, Storage
@@ -41,6 +41,17 @@ def corrupt(path: str, found: str) -> CorruptIndexError:
         found=found,
         hint="rebuild the index with a full refresh; until then queries read all files",
     )
+
+
+def require_format(path: str, schema: pa.Schema) -> None:
+    """Raise UnknownFormatError for an Arrow file of another version of the format."""
+    found = (schema.metadata or {}).get(b"lakebloom", b"none").decode("utf-8", "replace")
+    if found != str(FORMAT_VERSION):
+        raise UnknownFormatError(
+            f"cannot read {path}: this version of lakebloom reads format {FORMAT_VERSION}",
+            found=f"format {found}",
+            hint="upgrade lakebloom; until then queries read all files",
+        )
 
 
 def arrow_ipc_bytes(table: pa.Table) -> pa.Buffer:

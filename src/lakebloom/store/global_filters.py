@@ -26,11 +26,13 @@ _MAGIC = b"LKBLMGF1"
 _HEADER_BYTES = len(_MAGIC) + 4
 
 
-def write_global(storage: Storage, column: int, label: str, f: Sbbf, segments: Iterable[str]) -> GlobalRecord:
-    """Store a filter over the values of these segments and return its record."""
+def write_global(
+    storage: Storage, column: int, label: str, f: Sbbf, segments: Iterable[str], prefix: str = ""
+) -> GlobalRecord:
+    """Store a filter over the values of these segments, under a name that starts with ``prefix``."""
     body = f.to_parquet()
     contents = _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
-    file = write_blob(storage, f"{FOLDER}/{label}/{uuid.uuid4()}.sbbf", contents)
+    file = write_blob(storage, f"{FOLDER}/{label}/{prefix}{uuid.uuid4()}.sbbf", contents)
     return GlobalRecord(
         column=column, num_blocks=f.num_blocks, fpp=f.fpp, ndv=f.ndv, segments=tuple(sorted(segments)), file=file
     )

@@ -93,9 +93,14 @@ class SegmentRecord(Record, frozen=True):
     tiles: tuple[TileRecord, ...]
 
     @property
+    def files(self) -> tuple[FileRecord, ...]:
+        """All its files."""
+        return (self.units, *(tile.file for tile in self.tiles))
+
+    @property
     def size_bytes(self) -> int:
         """The size of all its files."""
-        return self.units.size_bytes + sum(tile.file.size_bytes for tile in self.tiles)
+        return sum(file.size_bytes for file in self.files)
 
 
 class GlobalRecord(Record, frozen=True):
@@ -125,3 +130,9 @@ class Entry(Record, frozen=True):
     global_filters: tuple[GlobalRecord, ...] = ()
     summary: dict[str, int | float] = {}
     """What the operation did, for people."""
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """The paths of all files that this version needs."""
+        of_segments = {file.path for segment in self.segments for file in segment.files}
+        return frozenset(of_segments | {record.file.path for record in self.global_filters})

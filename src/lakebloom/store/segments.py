@@ -8,6 +8,7 @@ A segment is invisible until a commit names it, so a task that fails or runs twi
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,12 @@ from urllib.parse import quote
 
 import numpy as np
 
+from lakebloom.errors import StorageError
 from lakebloom.sbbf.kernels import portable
 from lakebloom.sbbf.layers import mix
 from lakebloom.store import tiles
 from lakebloom.store.records import SegmentRecord, TileRecord
-from lakebloom.store.units import NO_TILE, Unit, UnitTable
+from lakebloom.store.units import Unit, UnitTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,8 +56,15 @@ class SegmentWriter:
             self._tiles.append(tiles.write_tile(self._storage, path, blocks, column=column, number=number, layer=layer))
 
     def _label(self, column: int) -> str:
-        label = ".".join(quote(part, safe="") for part in self._columns[column])
+        # A dot inside a part is written as %2E: the leaf k of s and a column called `s.k` are two columns.
+        label = ".".join(quote(part, safe="").replace(".", "%2E") for part in self._columns[column])
         return label if len(label) <= _LABEL_LENGTH else f"{label[:_LABEL_LENGTH]}~{column}"
+
+    def abandon(self) -> None:
+        """Delete the tiles: the segment will not be finished. What cannot be deleted is left to vacuum."""
+        with suppress(StorageError):
+            for tile in self._tiles:
+                self._storage.delete(tile.file.path)
 
     def finish(self, units: list[Unit], types: Sequence[str], fpp: float) -> SegmentRecord:
         """Write the unit table and return the segment's record."""
@@ -114,9 +123,10 @@ class Segment:
         """Tell for each unit whether it may hold a value with one of these hashes."""
         number = self._columns[column]
         tile_of_unit = self.units.tiles(number)
-        keep: BoolArray = tile_of_unit == NO_TILE
+        distinct = np.unique(hashes)
+        keep: BoolArray = np.ones(len(tile_of_unit), dtype=np.bool_)  # also where a unit has no tile
         for tile_number, layers in self.layers(number).items():
-            keep[tile_of_unit == tile_number] = self._probe(layers, np.unique(hashes))
+            keep[tile_of_unit == tile_number] = self._probe(layers, distinct)
         return keep
 
     def layers(self, column: int) -> dict[int, list[TileRecord]]:

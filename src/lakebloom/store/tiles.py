@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lakebloom.errors import NotFoundError, StorageError
+from lakebloom.errors import AccessDeniedError, NotFoundError, StorageError
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
 from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, read_blob, write_blob
 from lakebloom.store.records import FORMAT_VERSION, TileRecord
@@ -73,7 +73,9 @@ def read_rows(storage: Storage, tile: TileRecord, blocks: np.ndarray[Any, Any]) 
         views = storage.read_ranges(tile.file.path, rows + checks)
     except NotFoundError as error:
         raise corrupt(tile.file.path, "no such file") from error
-    except StorageError as error:
+    except AccessDeniedError:
+        raise
+    except StorageError as error:  # most often a file that is too short
         raise corrupt(tile.file.path, error.found or str(error)) from error
     data, expected = views[: len(rows)], views[len(rows) :]
     for number, row, check in zip(numbers, data, expected, strict=True):

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, read_blob, write_blob
+from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, read_blob, require_format, write_blob
 from lakebloom.store.records import FORMAT_VERSION, FileRecord
 from lakebloom.tables.files import TableFile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lakebloom.sbbf.kernels import BoolArray
     from lakebloom.storage import Storage
 
@@ -99,6 +101,7 @@ class UnitTable:
             table = pa.ipc.open_file(pa.py_buffer(data)).read_all()
         except pa.ArrowException as error:
             raise corrupt(record.path, str(error)) from error
+        require_format(record.path, table.schema)
         if not table.schema.equals(_schema(num_columns)):
             raise corrupt(record.path, f"another schema: {', '.join(table.schema.names)}")
         return cls(table)
@@ -111,10 +114,28 @@ class UnitTable:
         return int(self._table.num_rows)
 
     @cached_property
+    def distinct_files(self) -> list[TableFile]:
+        """The files, each once. Within a segment a file has one identity, whatever the number of its units."""
+        firsts = np.unique(self.file_numbers, return_index=True)[1]
+        columns = (self._table[name].take(firsts).to_pylist() for name in ("file", "size_bytes", "mtime_ms"))
+        return [TableFile(*identity) for identity in zip(*columns, strict=True)]
+
+    @cached_property
+    def file_numbers(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Which of the distinct files each unit belongs to."""
+        indices = self._table["file"].combine_chunks().indices.to_numpy()
+        numbers: np.ndarray[Any, np.dtype[np.int64]] = np.unique(indices, return_inverse=True)[1]
+        return numbers
+
+    @cached_property
     def files(self) -> list[TableFile]:
         """The file of each unit."""
-        columns = (self._table[name].to_pylist() for name in ("file", "size_bytes", "mtime_ms"))
-        return [TableFile(*identity) for identity in zip(*columns, strict=True)]
+        return [self.distinct_files[number] for number in self.file_numbers.tolist()]
+
+    def of_files(self, chosen: Iterable[bool]) -> BoolArray:
+        """Return for each unit what is given for each distinct file."""
+        of_units: BoolArray = np.fromiter(chosen, dtype=np.bool_, count=len(self.distinct_files))[self.file_numbers]
+        return of_units
 
     def whole(self, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return a column that is never null, by name, as numbers."""

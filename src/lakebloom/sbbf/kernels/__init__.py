@@ -1,7 +1,8 @@
 """Bulk hashing and filtering, in two interchangeable forms.
 
 ``compiled`` (numba) is fast but takes half a second to load; ``portable`` (numpy) is there at once. ``choose`` picks
-by the amount of work, so that a lookup of a few keys never loads a compiler.
+by the amount of work, at once and so far, so that a lookup of a few keys never loads a compiler and a process that
+hashes all day does not go without one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,12 @@ OffsetArray: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 
 _COMPILED = f"{__name__}.compiled"
 _BULK_VALUES = 100_000
+_BULK_BYTES = 256 << 10
 """From here on the compiled kernels pay for their own loading; once loaded they serve everything."""
+_BULK_VALUES_SO_FAR = 1_000_000
+"""Small calls add up: after so many values the process is one that works in bulk."""
+
+_values_so_far = 0
 
 
 class Kernels(Protocol):
@@ -50,9 +56,16 @@ class Kernels(Protocol):
         """Tell for each hash whether all its bits are set."""
 
 
-def choose(count: int) -> Kernels:
-    """Return the kernels to use for ``count`` values."""
-    bulk = count >= _BULK_VALUES or _COMPILED in sys.modules
+def choose(count: int, size_bytes: int = 0) -> Kernels:
+    """Return the kernels to use for ``count`` values, which have ``size_bytes`` if they may be long."""
+    global _values_so_far  # a count lost to a race between threads does not matter
+    _values_so_far += count
+    bulk = (
+        _COMPILED in sys.modules
+        or count >= _BULK_VALUES
+        or size_bytes > _BULK_BYTES
+        or _values_so_far >= _BULK_VALUES_SO_FAR
+    )
     return cast("Kernels", importlib.import_module(_COMPILED if bulk else f"{__name__}.portable"))
 
 

@@ -8,7 +8,6 @@ numba puts into the name of its cache file: code compiled from other sources is 
 from __future__ import annotations
 
 import hashlib
-import inspect
 import pkgutil
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +16,7 @@ import numba
 
 from lakebloom import __version__
 
-__all__ = ["Kernel", "source_digest"]
+__all__ = ["Kernel", "kernel", "source_digest"]
 
 _SOURCES = (
     ("lakebloom.sbbf", "blocks.py"),
@@ -27,8 +26,6 @@ _SOURCES = (
     ("lakebloom.sbbf.kernels", "intrinsics.py"),
 )
 """Everything that is compiled into a kernel."""
-
-_OPTIONS = {"nogil": True, "error_model": "numpy"}
 
 
 def source_digest() -> str:
@@ -48,35 +45,39 @@ def source_digest() -> str:
 _DIGEST = source_digest()
 
 
+def kernel(*types: Any) -> Callable[[Callable[..., None]], Kernel]:
+    """Make a function of these numba types a kernel."""
+    return lambda function: Kernel(function, types)
+
+
 class Kernel:
-    """A function of whole numbers (addresses and counts) that is compiled, or loaded from disk, when first called."""
+    """A function that is compiled, or loaded from disk, when it is first called."""
 
-    __slots__ = ("_code", "_function")
+    __slots__ = ("_code", "_function", "_types")
 
-    def __init__(self, function: Callable[..., None]) -> None:
+    def __init__(self, function: Callable[..., None], types: tuple[Any, ...]) -> None:
         function.__qualname__ = f"{function.__qualname__}_{_DIGEST}"
-        self._function = function
+        self._function, self._types = function, types
         self._code: Callable[..., None] | None = None
 
-    def __call__(self, *arguments: int) -> None:
+    def __call__(self, *arguments: Any) -> None:
         """Run the machine code."""
         if self._code is None:
-            self._code = _machine_code(self._function)
+            self._code = self._load()
         self._code(*arguments)
 
+    def _load(self) -> Callable[..., None]:
+        try:
+            return self._compile({"cache": True})
+        except Exception:
+            # There is no directory to write to, the disk is full, or a file in the cache is damaged, which surfaces as
+            # anything that unpickling can raise. A cache is a convenience: compile for this process alone. An error
+            # of the compiler itself comes again.
+            return self._compile({})
 
-def _machine_code(function: Callable[..., None]) -> Callable[..., None]:
-    signature = (numba.int64,) * len(inspect.signature(function).parameters)
-    try:
-        return _compiled(numba.njit(cache=True, **_OPTIONS)(function), signature)
-    except Exception:
-        # There is no directory to write to, the disk is full, or a file in the cache is damaged, which surfaces as
-        # anything that unpickling can raise. A cache is a convenience: compile for this process. An error of the
-        # compiler itself comes again.
-        return _compiled(numba.njit(**_OPTIONS)(function), signature)
-
-
-def _compiled(dispatcher: Any, signature: tuple[Any, ...]) -> Callable[..., None]:
-    dispatcher.compile(signature)
-    code: Callable[..., None] = dispatcher
-    return code
+    def _compile(self, options: dict[str, bool]) -> Callable[..., None]:
+        dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(self._function)
+        dispatcher.compile(self._types)
+        dispatcher.disable_compile()  # another type of argument is a mistake of ours, and would cost seconds
+        code: Callable[..., None] = dispatcher
+        return code

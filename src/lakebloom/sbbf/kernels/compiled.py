@@ -1,8 +1,8 @@
 """Kernels compiled by numba: XXH64 over raw memory, insert and check. Loaded on first bulk use.
 
-Every kernel takes addresses and counts, nothing else, so it is compiled once whatever memory it is given. The wrappers
-at the end take C-contiguous numpy arrays and keep them alive during the call; they have the same signatures as those
-of ``portable``, and a test holds both to the same results.
+A kernel takes the values and the filter as addresses, and the hashes and answers as writable numpy arrays: each has one
+signature, whatever memory the values lie in. The wrappers at the end take C-contiguous numpy arrays and keep them alive
+during the call; they have the same signatures as those of ``portable``, and a test holds both to the same results.
 
 Machine code is cached on disk, so only the first process on a machine pays for compilation.
 """
@@ -14,18 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numba
 import numpy as np
 
-from lakebloom.sbbf.kernels.cache import Kernel
+from lakebloom.sbbf.kernels.cache import kernel
 from lakebloom.sbbf.kernels.intrinsics import (
     contains_key,
-    element_u64,
     hash_stripes,
     insert_key,
     load_u8,
     load_u32,
     load_u64,
     prefetch_block,
-    store_u8,
-    store_u64,
 )
 from lakebloom.sbbf.xxh64 import PRIMES
 
@@ -34,11 +31,11 @@ if TYPE_CHECKING:
 
     from lakebloom.sbbf.kernels import BoolArray, ByteArray, HashArray, OffsetArray, WordArray
 
+_INT, _HASHES, _ANSWERS = numba.int64, numba.uint64[::1], numba.boolean[::1]
 _U64, _U32, _I64 = np.uint64, np.uint32, np.int64
 _P1, _P2, _P3, _P4, _P5 = (np.uint64(prime) for prime in PRIMES)
 _BATCH = 64
 """Values hashed before their blocks are touched. A constant trip count lets LLVM unroll and vectorise."""
-
 
 _inline = numba.njit(inline="always", error_model="numpy")
 
@@ -96,25 +93,25 @@ def _hash_bytes(base, start, size):  # type: ignore[no-untyped-def]
     return _avalanche(h)
 
 
-@Kernel
+@kernel(_INT, _INT, _HASHES)
 def _hash_4(values, count, out):  # type: ignore[no-untyped-def]
     for i in range(count):
-        store_u64(out, i, _hash_half_word(load_u32(values, 4 * i)))
+        out[i] = _hash_half_word(load_u32(values, 4 * i))
 
 
-@Kernel
+@kernel(_INT, _INT, _HASHES)
 def _hash_8(values, count, out):  # type: ignore[no-untyped-def]
     for i in range(count):
-        store_u64(out, i, _hash_word(load_u64(values, 8 * i)))
+        out[i] = _hash_word(load_u64(values, 8 * i))
 
 
-@Kernel
+@kernel(_INT, _INT, _INT, _HASHES)
 def _hash_width(values, width, count, out):  # type: ignore[no-untyped-def]
     for i in range(count):
-        store_u64(out, i, _hash_bytes(values, width * i, width))
+        out[i] = _hash_bytes(values, width * i, width)
 
 
-@Kernel
+@kernel(_INT, _INT, _HASHES)
 def _hash_float(values, count, out):  # type: ignore[no-untyped-def]
     for i in range(count):
         bits = load_u32(values, 4 * i)
@@ -123,10 +120,10 @@ def _hash_float(values, count, out):  # type: ignore[no-untyped-def]
             bits = _U64(0)
         if magnitude > _U64(0x7F800000):
             bits = _U64(0x7FC00000)
-        store_u64(out, i, _hash_half_word(bits))
+        out[i] = _hash_half_word(bits)
 
 
-@Kernel
+@kernel(_INT, _INT, _HASHES)
 def _hash_double(values, count, out):  # type: ignore[no-untyped-def]
     for i in range(count):
         bits = load_u64(values, 8 * i)
@@ -135,34 +132,34 @@ def _hash_double(values, count, out):  # type: ignore[no-untyped-def]
             bits = _U64(0)
         if magnitude > _U64(0x7FF0000000000000):
             bits = _U64(0x7FF8000000000000)
-        store_u64(out, i, _hash_word(bits))
+        out[i] = _hash_word(bits)
 
 
-@Kernel
+@kernel(_INT, _INT, _INT, _HASHES)
 def _hash_offsets_32(offsets, data, count, out):  # type: ignore[no-untyped-def]
     for i in range(count):
         start = _I64(load_u32(offsets, 4 * i))
-        store_u64(out, i, _hash_bytes(data, start, _I64(load_u32(offsets, 4 * i + 4)) - start))
+        out[i] = _hash_bytes(data, start, _I64(load_u32(offsets, 4 * i + 4)) - start)
 
 
-@Kernel
+@kernel(_INT, _INT, _INT, _HASHES)
 def _hash_offsets_64(offsets, data, count, out):  # type: ignore[no-untyped-def]
     for i in range(count):
         start = _I64(load_u64(offsets, 8 * i))
-        store_u64(out, i, _hash_bytes(data, start, _I64(load_u64(offsets, 8 * i + 8)) - start))
+        out[i] = _hash_bytes(data, start, _I64(load_u64(offsets, 8 * i + 8)) - start)
 
 
-@Kernel
+@kernel(_INT, _INT, _INT, _HASHES)
 def _hash_views(views, buffers, count, out):  # type: ignore[no-untyped-def]
     # A view is 16 bytes: the size, then either up to 12 bytes of data or (prefix, buffer number, offset).
     for i in range(count):
         view = 16 * i
         size = _I64(load_u32(views, view))
         if size <= 12:
-            store_u64(out, i, _hash_bytes(views, view + 4, size))
+            out[i] = _hash_bytes(views, view + 4, size)
         else:
             buffer = _I64(load_u64(buffers, 8 * _I64(load_u32(views, view + 8))))
-            store_u64(out, i, _hash_bytes(buffer, _I64(load_u32(views, view + 12)), size))
+            out[i] = _hash_bytes(buffer, _I64(load_u32(views, view + 12)), size)
 
 
 @_inline
@@ -170,34 +167,33 @@ def _block(h, num_blocks):  # type: ignore[no-untyped-def]
     return _I64(((h >> _U64(32)) * num_blocks) >> _U64(32))
 
 
-@Kernel
-def _insert(words, num_blocks, hashes, count):  # type: ignore[no-untyped-def]
+@kernel(_INT, _INT, _HASHES)
+def _insert(words, num_blocks, hashes):  # type: ignore[no-untyped-def]
     z = _U64(num_blocks)
-    batched = count - count % _BATCH
+    batched = hashes.size - hashes.size % _BATCH
     for start in range(0, batched, _BATCH):
+        batch = hashes[start : start + _BATCH]
         for i in range(_BATCH):
-            prefetch_block(words, _block(element_u64(hashes, start + i), z))
+            prefetch_block(words, _block(batch[i], z))
         for i in range(_BATCH):
-            h = element_u64(hashes, start + i)
-            insert_key(words, _block(h, z), _U32(h))
-    for i in range(batched, count):
-        h = element_u64(hashes, i)
-        insert_key(words, _block(h, z), _U32(h))
+            insert_key(words, _block(batch[i], z), _U32(batch[i]))
+    for i in range(batched, hashes.size):
+        insert_key(words, _block(hashes[i], z), _U32(hashes[i]))
 
 
-@Kernel
-def _check(words, num_blocks, hashes, count, out):  # type: ignore[no-untyped-def]
+@kernel(_INT, _INT, _HASHES, _ANSWERS)
+def _check(words, num_blocks, hashes, out):  # type: ignore[no-untyped-def]
     z = _U64(num_blocks)
-    batched = count - count % _BATCH
+    batched = hashes.size - hashes.size % _BATCH
     for start in range(0, batched, _BATCH):
+        batch = hashes[start : start + _BATCH]
+        answers = out[start : start + _BATCH]
         for i in range(_BATCH):
-            prefetch_block(words, _block(element_u64(hashes, start + i), z))
+            prefetch_block(words, _block(batch[i], z))
         for i in range(_BATCH):
-            h = element_u64(hashes, start + i)
-            store_u8(out, start + i, contains_key(words, _block(h, z), _U32(h)))
-    for i in range(batched, count):
-        h = element_u64(hashes, i)
-        store_u8(out, i, contains_key(words, _block(h, z), _U32(h)))
+            answers[i] = contains_key(words, _block(batch[i], z), _U32(batch[i]))
+    for i in range(batched, hashes.size):
+        out[i] = contains_key(words, _block(hashes[i], z), _U32(hashes[i]))
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:
@@ -205,40 +201,45 @@ def _address(array: np.ndarray[Any, Any]) -> int:
     return address
 
 
+def _writable(hashes: HashArray) -> HashArray:
+    """Return the hashes in memory of the kernels' type: to numba, a read-only array is of another."""
+    return hashes if hashes.flags.writeable else hashes.copy()
+
+
 def hash_fixed(values: ByteArray, out: HashArray) -> None:
     """Hash the rows of a [count, width] byte array."""
     count, width = values.shape
     if width == 8:
-        _hash_8(_address(values), count, _address(out))
+        _hash_8(_address(values), count, out)
     elif width == 4:
-        _hash_4(_address(values), count, _address(out))
+        _hash_4(_address(values), count, out)
     else:
-        _hash_width(_address(values), width, count, _address(out))
+        _hash_width(_address(values), width, count, out)
 
 
 def hash_floats(values: ByteArray, out: HashArray) -> None:
     """Hash IEEE numbers of 4 or 8 bytes, with one zero and one NaN."""
     count, width = values.shape
-    (_hash_double if width == 8 else _hash_float)(_address(values), count, _address(out))
+    (_hash_double if width == 8 else _hash_float)(_address(values), count, out)
 
 
 def hash_offsets(offsets: OffsetArray, data: ByteArray, out: HashArray) -> None:
     """Hash ``data[offsets[i]:offsets[i + 1]]`` for each i."""
     kernel = _hash_offsets_64 if offsets.itemsize == 8 else _hash_offsets_32
-    kernel(_address(offsets), _address(data), offsets.size - 1, _address(out))
+    kernel(_address(offsets), _address(data), offsets.size - 1, out)
 
 
 def hash_views(views: ByteArray, buffers: Sequence[ByteArray], out: HashArray) -> None:
     """Hash Arrow string views, rows of a [count, 16] byte array that point into ``buffers``."""
     addresses = np.array([_address(buffer) for buffer in buffers], dtype=np.int64)
-    _hash_views(_address(views), _address(addresses), len(views), _address(out))
+    _hash_views(_address(views), _address(addresses), len(views), out)
 
 
 def insert(words: WordArray, hashes: HashArray) -> None:
     """Set the bits of each hash."""
-    _insert(_address(words), len(words), _address(hashes), len(hashes))
+    _insert(_address(words), len(words), _writable(hashes))
 
 
 def check(words: WordArray, hashes: HashArray, out: BoolArray) -> None:
     """Tell for each hash whether all its bits are set."""
-    _check(_address(words), len(words), _address(hashes), len(hashes), _address(out))
+    _check(_address(words), len(words), _writable(hashes), out)

@@ -70,36 +70,6 @@ def _unaligned_load(bits: int) -> Any:
 load_u8, load_u32, load_u64 = _unaligned_load(8), _unaligned_load(32), _unaligned_load(64)
 
 
-def _element(builder: Any, base: Any, number: Any, bits: int) -> Any:
-    return builder.gep(_pointer(builder, base, ir.IntType(bits)), [number], inbounds=True)
-
-
-def _store(bits: int) -> Any:
-    @intrinsic
-    def store(typing_context: Any, base: Any, number: Any, value: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            stored = args[2] if bits == 64 else builder.trunc(args[2], ir.IntType(bits))
-            builder.store(stored, _element(builder, args[0], args[1], bits))
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64, types.uint64), codegen
-
-    return store
-
-
-store_u8, store_u64 = _store(8), _store(64)
-
-
-@intrinsic
-def element_u64(typing_context: Any, base: Any, number: Any) -> Any:
-    """Load element ``number`` of the aligned 64-bit array at address ``base``."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load(_element(builder, args[0], args[1], 64))
-
-    return types.uint64(types.int64, types.int64), codegen
-
-
 def _rotate(builder: Any, states: Any, bits: list[int]) -> Any:
     left = builder.shl(states, _states(bits))
     return builder.or_(left, builder.lshr(states, _states([64 - count for count in bits])))

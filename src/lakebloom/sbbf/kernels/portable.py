@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _P1, _P2, _P3, _P4, _P5 = (np.uint64(prime) for prime in PRIMES)
 _SALTS = np.array(SALTS, dtype=np.uint32)
 _INLINE_VIEW_BYTES = 12
+_GATHERED_BYTES = 1 << 20
+"""Values of one length are hashed side by side, at most so many bytes of them at a time."""
 
 
 def _rotate(x: HashArray, bits: int) -> HashArray:
@@ -105,11 +107,25 @@ def _hash_selected(
 
 
 def _hash_slices(data: ByteArray, starts: OffsetArray, sizes: OffsetArray, out: HashArray) -> None:
-    for size in np.unique(sizes):
-        rows = np.flatnonzero(sizes == size)
-        hashes = np.empty(len(rows), dtype=np.uint64)
-        hash_fixed(data[starts[rows, None] + np.arange(size)], hashes)
-        out[rows] = hashes
+    order = np.argsort(sizes, kind="stable")
+    distinct, counts = np.unique(sizes, return_counts=True)
+    ends = np.cumsum(counts)
+    for size, first, end in zip(distinct.tolist(), ends - counts, ends, strict=True):
+        rows = order[first:end]
+        step = max(1, _GATHERED_BYTES // max(1, size))
+        for at in range(0, len(rows), step):
+            group = rows[at : at + step]
+            hashes = np.empty(len(group), dtype=np.uint64)
+            hash_fixed(_gathered(data, starts[group], size), hashes)
+            out[group] = hashes
+
+
+def _gathered(data: ByteArray, starts: OffsetArray, size: int) -> ByteArray:
+    """Return the ``size`` bytes from each start as rows of their own."""
+    if size == 0:
+        return np.empty((len(starts), 0), dtype=np.uint8)
+    rows: ByteArray = np.lib.stride_tricks.sliding_window_view(data, size)[starts]
+    return rows
 
 
 def block_numbers(hashes: HashArray, num_blocks: int) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -1,0 +1,93 @@
+"""What a DataFrame of a classic session reads, from its analysed plan in the JVM."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lakebloom.errors import UnsupportedSourceError
+from lakebloom.spark.file_scan import FileScan, located, not_files
+from lakebloom.storage import from_decoded
+from lakebloom.tables.glob import escape, is_glob
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TRANSPARENT = frozenset({"SubqueryAlias", "View", "Project"})
+# Others, such as Delta's or that of a streaming sink, read from a log which files belong to the table.
+_DIRECTORY_LISTINGS = frozenset({"InMemoryFileIndex", "CatalogFileIndex"})
+_PADDING = "readSidePadding"
+_SEPARATOR = "\0"
+"""No path and no column name holds it, and one call brings a whole sequence over from the JVM."""
+
+
+def classic_scan(frame: DataFrame) -> FileScan:
+    """Return the scan that a DataFrame is. Raises UnsupportedSourceError where it is something else."""
+    java_frame: Any = frame._jdf
+    plan = _innermost(java_frame.queryExecution().analyzed())
+    if _class_name(plan) != "LogicalRelation":
+        raise not_files(plan.nodeName())
+    relation = plan.relation()
+    if _class_name(relation) != "HadoopFsRelation":
+        raise not_files(_class_name(relation))
+    listing = _class_name(relation.location())
+    if listing not in _DIRECTORY_LISTINGS:
+        raise UnsupportedSourceError(
+            "the files of this table are not simply those in its directory",
+            found=f"{listing}, which lists them",
+            hint="tables that keep a log of their files cannot be indexed yet",
+        )
+    options = _options(relation)
+    roots = [from_decoded(path) for path in _texts(relation.location().rootPaths())]
+    locations = tuple(escape(root) for root in roots)
+    table = None
+    if plan.catalogTable().isDefined():
+        table = plan.catalogTable().get().identifier().unquotedString()
+    elif is_glob(options.get("path", "")) and roots:
+        # Spark expanded the pattern when it listed. The index keeps it: files that match later belong to it.
+        locations = (located(options["path"], roots[0]),)
+    return FileScan(
+        format=str(relation.fileFormat().shortName()).lower(),
+        locations=locations,
+        options=options,
+        partition_columns=tuple(relation.partitionSchema().fieldNames()),
+        table=table,
+    )
+
+
+def _class_name(java_object: Any) -> str:
+    # Scala's object is an inner class, `Name$`, to Java.
+    return str(java_object.getClass().getSimpleName()).rstrip("$")
+
+
+def _innermost(plan: Any) -> Any:
+    """Go down through the nodes that show every column of their child as it is."""
+    while _class_name(plan) in _TRANSPARENT and _shows_everything(plan):
+        plan = plan.child()
+    return plan
+
+
+def _shows_everything(plan: Any) -> bool:
+    shown = _texts(plan.projectList() if _class_name(plan) == "Project" else plan.output())
+    given = _texts(plan.child().output())
+    return len(shown) == len(given) and all(map(_is_same_column, shown, given))
+
+
+def _is_same_column(shown: str, given: str) -> bool:
+    """Compare columns by what Spark prints: name#id. Spark itself wraps CHAR columns of tables, to pad their values."""
+    if _PADDING in shown:
+        return shown.rpartition(" AS ")[2].rpartition("#")[0] == given.rpartition("#")[0]
+    return shown == given
+
+
+def _texts(sequence: Any) -> list[str]:
+    text = str(sequence.mkString(_SEPARATOR))
+    return text.split(_SEPARATOR) if text else []
+
+
+def _options(relation: Any) -> dict[str, str]:
+    entries = relation.options().iterator()
+    found = {}
+    while entries.hasNext():
+        entry = entries.next()
+        found[str(entry._1())] = str(entry._2())
+    return found

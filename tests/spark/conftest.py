@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakebloom import Lakebloom
+from tests.spark.support import fresh_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def lake(spark: SparkSession, tmp_path: Path) -> Lakebloom:
+    """Indexes of one test."""
+    return Lakebloom(spark, tmp_path / "indexes")
+
+
+@pytest.fixture
+def database(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
+    """A database whose managed tables are in the test's own directory."""
+    name = fresh_name()
+    spark.sql(f"CREATE DATABASE {name} LOCATION '{tmp_path / 'warehouse'}'")
+    yield name
+    spark.sql(f"DROP DATABASE {name} CASCADE")

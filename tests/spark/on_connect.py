@@ -1,0 +1,66 @@
+"""The life of indexes on Spark Connect, run by test_connect in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+from lakebloom import BloomIndexConfig, Lakebloom, col
+from lakebloom.errors import LakebloomError
+from tests.spark.support import indexed, kept, keys, snapshot
+
+
+def main(directory: Path) -> dict[str, Any]:
+    from pyspark.sql import SparkSession
+
+    warnings.simplefilter("ignore")  # Connect warns of settings that the running server does not change
+    builder = SparkSession.builder.remote("local[2]").config("spark.sql.warehouse.dir", str(directory / "warehouse"))
+    spark = builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()
+    found: dict[str, Any] = {"session": type(spark).__module__}
+    table = keys(directory / "a b%20/t", range(100), range(100, 200), range(200, 300))
+    lake = Lakebloom(spark, directory / "indexes")
+
+    report = lake.create_index(table, BloomIndexConfig("by_path", ["k"], global_filter=True))
+    found["path"] = [report.files, report.rows, kept(lake, "by_path", col("k") == 150)]
+    keys(table, range(300, 400), first=3)
+    found["refresh"] = [lake.refresh_index("by_path").files, lake.refresh_index("by_path").committed]
+    found["new"] = kept(lake, "by_path", col("k") == 350)
+    (record,) = snapshot(lake, "by_path").entry.global_filters
+    found["global"] = [round(record.ndv), len(record.segments)]
+    found["lookup"] = lake.lookup("by_path", col("k") == 350).to_pylist()
+
+    spark.sql(f"CREATE TABLE by_name (k BIGINT, c CHAR(3)) USING parquet LOCATION '{table}'")
+    lake.create_index("by_name", BloomIndexConfig("by_name", ["k"]))
+    lake.create_index(spark.table("by_name"), BloomIndexConfig("by_frame", ["k"]))
+    found["table"] = [lake.index("by_name").source, len(indexed(lake, "by_name")), len(indexed(lake, "by_frame"))]
+
+    frame = spark.range(100).selectExpr("id AS k", "id % 2 AS p")
+    frame.write.partitionBy("p").orc(str(directory / "orc/x=1"))
+    orc = spark.read.orc(str(directory / "orc/x=*"))
+    lake.create_index(orc, BloomIndexConfig("by_orc", ["k"]))
+    source = snapshot(lake, "by_orc").entry.source
+    found["orc"] = [lake.index("by_orc").rows, source.partition_columns, source.locations[0].rpartition("/")[2]]
+
+    refused = {
+        "filter": spark.read.parquet(str(table)).where("k > 1"),
+        "range": spark.range(3),
+        "sql": spark.sql("SELECT * FROM by_name"),
+        "option": spark.read.option("pathGlobFilter", "*").parquet(str(table)),
+        "missing": str(directory / "missing"),
+        "format": spark.read.format("binaryFile").load(str(table)),
+        "char": "by_name",
+    }
+    for name, refusal in refused.items():
+        try:
+            lake.create_index(refusal, BloomIndexConfig("refused", ["c"]))
+        except LakebloomError as error:
+            found[name] = str(error)
+    found["indexes"] = [record.name for record in lake.indexes()]
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(Path(sys.argv[1]))))  # noqa: T201

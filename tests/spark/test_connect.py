@@ -1,0 +1,34 @@
+"""Spark Connect: the same indexes without a JVM in the client. A classic session may not be in the same process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.spark import processes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_connect(tmp_path: Path) -> None:
+    found = processes.run("tests.spark.on_connect", str(tmp_path))
+    assert found["session"].startswith("pyspark.sql.connect")
+    assert found["path"] == [3, 300, ["1.parquet"]]
+    assert found["refresh"] == [1, False]
+    assert found["new"] == ["3.parquet"]
+    assert found["global"][0] == pytest.approx(400, rel=0.05)
+    assert found["lookup"] == [{"k": 350}]
+    assert found["table"] == ["by_name", 4, 4]
+    assert found["orc"] == [100, ["p"], "x=*"]
+    assert "filter in its plan" in found["filter"]
+    assert "range in its plan" in found["range"]
+    assert "sql in its plan" in found["sql"]
+    assert "the option pathGlobFilter" in found["option"]
+    assert "[NOT_FOUND]" in found["missing"]
+    assert "does not tell which files a binaryfile source reads" in found["format"]
+    assert "cannot have a Bloom index" in found["char"]
+    assert found["indexes"] == ["by_frame", "by_name", "by_orc", "by_path"]

@@ -1,0 +1,65 @@
+"""Spark and Python list the same table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakebloom import BloomIndexConfig, Lakebloom, col
+from lakebloom.errors import NotFoundError
+from lakebloom.spark.listing import list_source, list_with_spark
+from lakebloom.store.records import SourceRecord
+from lakebloom.tables.glob import escape
+from lakebloom.tables.listing import list_files
+from tests.spark.support import indexed, kept, keys
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def lakehouse(tmp_path: Path) -> Path:
+    for directory in ("flat", "parts/day=1/p=a b%25", "parts/day=2/p=☃", "odd [x] #", "many/a", "many/b"):
+        keys(tmp_path / directory, range(3), range(4))
+    for hidden in ("flat/_SUCCESS", "flat/.hidden", "flat/_tmp/0.parquet", "flat/sub/0.parquet", "parts/_x/p=1/0.x"):
+        (tmp_path / hidden).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / hidden).write_text("x")
+    (tmp_path / "flat/empty.parquet").write_text("")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["flat", "parts", "parts/day=1", "odd \\[x\\] #", "flat/0.parquet", "many/*", "many/*/0.parquet", "{flat,many/a}"],
+)
+def test_both_see_the_same(spark: SparkSession, lakehouse: Path, pattern: str) -> None:
+    location = f"file://{lakehouse}/{pattern}"
+    expected = list_files([location])
+    assert expected
+    assert sorted(list_with_spark(spark, location), key=lambda file: file.uri) == expected
+
+
+def test_nothing_there(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match=r"could not list .*missing; found .*PATH_NOT_FOUND"):
+        list_with_spark(spark, f"file://{tmp_path}/missing")
+
+
+def test_data_that_only_spark_reaches(
+    spark: SparkSession, lake: Lakebloom, lakehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lakebloom.spark import build, listing
+
+    monkeypatch.setattr(listing, "reachable", lambda _: False)
+    monkeypatch.setattr(build, "reachable", lambda uri: uri.endswith("/by_k"))
+    source = SourceRecord("parquet", (escape(f"file://{lakehouse}/parts"), f"file://{lakehouse}/gone"))
+    assert list_source(spark, source, {}) == list_files([f"file://{lakehouse}/parts"])
+    lake.create_index(lakehouse / "parts", BloomIndexConfig("by_k", ["k"]))
+    assert len(indexed(lake, "by_k")) == 4
+    assert kept(lake, "by_k", col("k") == 3) == ["1.parquet"]
+    keys(lakehouse / "parts/day=3/p=b", range(9, 12))
+    assert lake.refresh_index("by_k").files == 1
