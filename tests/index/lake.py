@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 NAME = "i"
 DAY_MS = 24 * 60 * 60 * 1000
+SMALL = {"global_max_bytes": 1 << 16}
+"""Global filters as small as the tables here."""
 
 
 @dataclass(frozen=True)
@@ -82,14 +84,13 @@ class Lake:
         self, config: BloomIndexConfig | None = None, *, catalog: Catalog | None = None, tasks: int = 2, **settings: int
     ) -> BuildReport:
         chosen = config or BloomIndexConfig(NAME, ["k", "s", "n"], fpp=1e-4)
-        return create_index(
-            workshop(catalog or self.catalog(), tasks=tasks, **settings), *source_of(self.table, self.types), chosen
-        )
+        shop = workshop(catalog or self.catalog(), tasks=tasks, **(SMALL | settings))
+        return create_index(shop, *source_of(self.table, self.types), chosen)
 
     def refresh(
         self, mode: RefreshMode = "quick", *, catalog: Catalog | None = None, tasks: int = 2, **settings: int
     ) -> BuildReport:
-        return refresh_index(workshop(catalog or self.catalog(), tasks=tasks, **settings), NAME, mode)
+        return refresh_index(workshop(catalog or self.catalog(), tasks=tasks, **(SMALL | settings)), NAME, mode)
 
     def vacuum(self, retention_ms: int = 0, grace_ms: int = 0, *, catalog: Catalog | None = None) -> VacuumReport:
         return vacuum_index(catalog or self.catalog(), NAME, retention_ms, grace_ms)

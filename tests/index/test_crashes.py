@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 QUESTIONS = questions([25])[:3]
 PLAIN = BloomIndexConfig(NAME, ["k", "n"], fpp=0.01)
 WITH_GLOBAL = BloomIndexConfig(NAME, ["k", "s"], fpp=0.01, global_filter=True)
-SMALL_GLOBAL = {"global_max_bytes": 1 << 10}
 
 
 def change_table(lake: Lake) -> None:
@@ -42,7 +41,7 @@ def nothing(lake: Lake) -> None:
 
 
 def created(lake: Lake, config: BloomIndexConfig = PLAIN) -> None:
-    lake.create(config, **SMALL_GLOBAL)
+    lake.create(config)
 
 
 def created_then_changed(lake: Lake) -> None:
@@ -62,7 +61,7 @@ def refreshed(lake: Lake) -> None:
 
 def refreshed_with_global(lake: Lake) -> None:
     created_with_global_then_changed(lake)
-    lake.refresh(**SMALL_GLOBAL)
+    lake.refresh()
 
 
 def deleted(lake: Lake) -> None:
@@ -86,18 +85,16 @@ class Case:
 
 CASES = {
     "create": Case(nothing, lambda lake, catalog: lake.create(PLAIN, catalog=catalog)),
-    "create with global filters": Case(
-        nothing, lambda lake, catalog: lake.create(WITH_GLOBAL, catalog=catalog, **SMALL_GLOBAL)
-    ),
+    "create with global filters": Case(nothing, lambda lake, catalog: lake.create(WITH_GLOBAL, catalog=catalog)),
     "quick refresh": Case(created_then_changed, lambda lake, catalog: lake.refresh("quick", catalog=catalog, tasks=1)),
     "quick refresh with global filters": Case(
         created_with_global_then_changed,
-        lambda lake, catalog: lake.refresh("quick", catalog=catalog, tasks=1, **SMALL_GLOBAL),
+        lambda lake, catalog: lake.refresh("quick", catalog=catalog, tasks=1),
     ),
     "full refresh": Case(created_then_changed, lambda lake, catalog: lake.refresh("full", catalog=catalog, tasks=1)),
     "full refresh with global filters": Case(
         created_with_global_then_changed,
-        lambda lake, catalog: lake.refresh("full", catalog=catalog, tasks=1, **SMALL_GLOBAL),
+        lambda lake, catalog: lake.refresh("full", catalog=catalog, tasks=1),
     ),
     "optimize": Case(refreshed, lambda lake, catalog: optimize_index(catalog, NAME)),
     "optimize with global filters": Case(refreshed_with_global, lambda lake, catalog: optimize_index(catalog, NAME)),

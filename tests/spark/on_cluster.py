@@ -30,7 +30,7 @@ def main(master: str, directory: Path) -> dict[str, Any]:
     _wait_for_executors(spark, 2)
     table = keys(directory / "t", *(range(i, i + 1000) for i in range(0, 8000, 1000)))
     lake = Lakebloom(spark, directory / "indexes")
-    report = lake.create_index(table, BloomIndexConfig("by_k", ["k"], global_filter=True))
+    report = lake.create_index(table, BloomIndexConfig("by_k", ["k"], fpp=1e-6, global_filter=True))
     found: dict[str, Any] = {
         "built": [report.files, report.rows, report.skipped],
         "kept": [kept(lake, "by_k", col("k") == key) for key in (0, 4500, 7999, 9000)],
@@ -38,7 +38,9 @@ def main(master: str, directory: Path) -> dict[str, Any]:
     }
     frame = spark.range(0, 400, 1, 4).withColumnRenamed("id", "k")
     frame.write.orc(str(directory / "orc"))
-    found["orc"] = lake.create_index(spark.read.orc(str(directory / "orc")), BloomIndexConfig("orc", ["k"])).rows
+    found["orc"] = lake.create_index(
+        spark.read.orc(str(directory / "orc")), BloomIndexConfig("orc", ["k"], fpp=1e-6)
+    ).rows
     store = spark.sparkContext._jsc.sc().statusStore()
     executors = store.executorList(False)
     found["tasks"] = {

@@ -23,7 +23,7 @@ def main(directory: Path) -> dict[str, Any]:
     table = keys(directory / "a b%20/t", range(100), range(100, 200), range(200, 300))
     lake = Lakebloom(spark, directory / "indexes")
 
-    report = lake.create_index(table, BloomIndexConfig("by_path", ["k"], global_filter=True))
+    report = lake.create_index(table, BloomIndexConfig("by_path", ["k"], fpp=1e-6, global_filter=True))
     found["path"] = [report.files, report.rows, kept(lake, "by_path", col("k") == 150)]
     keys(table, range(300, 400), first=3)
     found["refresh"] = [lake.refresh_index("by_path").files, lake.refresh_index("by_path").committed]
@@ -33,14 +33,14 @@ def main(directory: Path) -> dict[str, Any]:
     found["lookup"] = lake.lookup("by_path", col("k") == 350).to_pylist()
 
     spark.sql(f"CREATE TABLE by_name (k BIGINT, c CHAR(3)) USING parquet LOCATION '{table}'")
-    lake.create_index("by_name", BloomIndexConfig("by_name", ["k"]))
-    lake.create_index(spark.table("by_name"), BloomIndexConfig("by_frame", ["k"]))
+    lake.create_index("by_name", BloomIndexConfig("by_name", ["k"], fpp=1e-6))
+    lake.create_index(spark.table("by_name"), BloomIndexConfig("by_frame", ["k"], fpp=1e-6))
     found["table"] = [lake.index("by_name").source, len(indexed(lake, "by_name")), len(indexed(lake, "by_frame"))]
 
     frame = spark.range(100).selectExpr("id AS k", "id % 2 AS p")
     frame.write.partitionBy("p").orc(str(directory / "orc/x=1"))
     orc = spark.read.orc(str(directory / "orc/x=*"))
-    lake.create_index(orc, BloomIndexConfig("by_orc", ["k"]))
+    lake.create_index(orc, BloomIndexConfig("by_orc", ["k"], fpp=1e-6))
     source = snapshot(lake, "by_orc").entry.source
     found["orc"] = [lake.index("by_orc").rows, source.partition_columns, source.locations[0].rpartition("/")[2]]
 
@@ -55,7 +55,7 @@ def main(directory: Path) -> dict[str, Any]:
     }
     for name, refusal in refused.items():
         try:
-            lake.create_index(refusal, BloomIndexConfig("refused", ["c"]))
+            lake.create_index(refusal, BloomIndexConfig("refused", ["c"], fpp=1e-6))
         except LakebloomError as error:
             found[name] = str(error)
     found["indexes"] = [record.name for record in lake.indexes()]

@@ -54,22 +54,22 @@ def main(directory: Path) -> dict[str, Any]:
     spark.sparkContext.setLogLevel("OFF")
     table = keys(directory / "t", *(range(i, i + 100) for i in range(0, 600, 100)))
     lake = Lakebloom(spark, directory / "indexes")
-    lake.create_index(table, BloomIndexConfig("calm", ["k"], global_filter=True))
+    lake.create_index(table, BloomIndexConfig("calm", ["k"], fpp=1e-6, global_filter=True))
 
     found: dict[str, Any] = {}
     build.run_group = _lost_at_first
-    lake.create_index(table, BloomIndexConfig("retried", ["k"], global_filter=True))
+    lake.create_index(table, BloomIndexConfig("retried", ["k"], fpp=1e-6, global_filter=True))
     found["parquet"] = _facts(lake, directory, "retried")
     build.run_group = _always_lost
     try:
-        lake.create_index(table, BloomIndexConfig("failed", ["k"]))
+        lake.create_index(table, BloomIndexConfig("failed", ["k"], fpp=1e-6))
     except BuildFailedError as error:
         found["failed"] = [str(error), [str(path) for path in (directory / "indexes/failed").rglob("*.arrow")]]
     build.run_group = _run_group
 
     spark.range(0, 600, 1, 6).withColumnRenamed("id", "k").write.orc(str(directory / "orc"))
     scan._GroupTask = _LostScan  # type: ignore[misc]
-    lake.create_index(spark.read.orc(str(directory / "orc")), BloomIndexConfig("scanned", ["k"]))
+    lake.create_index(spark.read.orc(str(directory / "orc")), BloomIndexConfig("scanned", ["k"], fpp=1e-6))
     found["orc"] = _facts(lake, directory, "scanned")
     spark.stop()
     return found

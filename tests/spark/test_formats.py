@@ -25,7 +25,7 @@ FORMATS: dict[str, Callable[[SparkSession, str], DataFrame]] = {
     "text": lambda spark, path: spark.read.text(path),
 }
 OPTIONS: dict[str, dict[str, Any]] = {"csv": {"header": True, "sep": "|"}}
-BY_VALUE = BloomIndexConfig("by_value", ["value"])
+BY_VALUE = BloomIndexConfig("by_value", ["value"], fpp=1e-6)
 
 
 def append(spark: SparkSession, path: Path, file_format: str, first: int, count: int) -> set[str]:
@@ -101,7 +101,7 @@ def test_a_table_without_any_rows(spark: SparkSession, lake: Lakebloom, tmp_path
 def test_partitioned_orc(spark: SparkSession, lake: Lakebloom, tmp_path: Path) -> None:
     frame = spark.range(0, 40, 1, 1).selectExpr("id AS k", "concat('day ', id % 2, '%') AS day")
     frame.write.partitionBy("day").orc(str(tmp_path / "t"))
-    lake.create_index(spark.read.orc(str(tmp_path / "t")), BloomIndexConfig("by_k", ["k"]))
+    lake.create_index(spark.read.orc(str(tmp_path / "t")), BloomIndexConfig("by_k", ["k"], fpp=1e-6))
     (path,) = lake.candidates("by_k", col("k") == 7)["path"].to_pylist()
     assert "/day=day 1%25/" in path
     with pytest.raises(InvalidArgumentError, match="day is a partition column"):
@@ -166,16 +166,15 @@ def test_a_file_that_changes_meanwhile_is_not_indexed(
         (table / f"{number}.csv").write_text(f"value|n\nv{number}|1\n")
     changed = {"replaced": ["4.csv"], "deleted": ["4.csv"], "all": [f"{number}.csv" for number in range(6)]}[fate]
 
-    def collect_and_change(tasks: DataFrame, collect: Callable[[DataFrame], list[Any]] = build._collect) -> list[Any]:
-        rows = collect(tasks)
+    def change_when_read(*arguments: Any, gathered: Callable[..., Any] = build._gathered) -> Any:
         for name in changed:
             (table / name).unlink()
             if fate != "deleted":
                 (table / name).write_text("value|n\nother|1\n")
-        return rows
+        return gathered(*arguments)
 
     frame = FORMATS["csv"](spark, str(table))
-    monkeypatch.setattr(build, "_collect", collect_and_change)
+    monkeypatch.setattr(build, "_gathered", change_when_read)
     if fate == "all":
         with pytest.raises(DataFileError, match=r"none of 6 files could be indexed; found .*/0\.csv: the file changed"):
             lake.create_index(frame, BY_VALUE)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
-BY_K = BloomIndexConfig("by_k", ["k"])
+BY_K = BloomIndexConfig("by_k", ["k"], fpp=1e-6)
 
 
 class TestLocation:

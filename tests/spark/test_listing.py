@@ -58,7 +58,7 @@ def test_data_that_only_spark_reaches(
     monkeypatch.setattr(build, "reachable", lambda uri: uri.endswith("/by_k"))
     source = SourceRecord("parquet", (escape(f"file://{lakehouse}/parts"), f"file://{lakehouse}/gone"))
     assert list_source(spark, source, {}) == list_files([f"file://{lakehouse}/parts"])
-    lake.create_index(lakehouse / "parts", BloomIndexConfig("by_k", ["k"]))
+    lake.create_index(lakehouse / "parts", BloomIndexConfig("by_k", ["k"], fpp=1e-6))
     assert len(indexed(lake, "by_k")) == 4
     assert kept(lake, "by_k", col("k") == 3) == ["1.parquet"]
     keys(lakehouse / "parts/day=3/p=b", range(9, 12))

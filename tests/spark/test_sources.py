@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
-BY_K = BloomIndexConfig("by_k", ["k"])
+BY_K = BloomIndexConfig("by_k", ["k"], fpp=1e-6)
 
 
 def files_below(directory: Path) -> list[str]:

@@ -54,12 +54,12 @@ def test_refused(spark: SparkSession, lake: Lakebloom, table: str, tmp_path: Pat
     reason = NESTED.get(column) or REFUSED[column][2]
     for source in (table, spark.table(table)):
         with pytest.raises(UnsupportedTypeError, match=f"cannot have a Bloom index: .*{reason}"):
-            lake.create_index(source, BloomIndexConfig("x", ["group.k", column]))
+            lake.create_index(source, BloomIndexConfig("x", ["group.k", column], fpp=1e-6))
     assert not (tmp_path / "indexes").exists()
 
 
 def test_the_leaf_beside_them(lake: Lakebloom, table: str) -> None:
-    lake.create_index(table, BloomIndexConfig("x", ["group.k"]))
+    lake.create_index(table, BloomIndexConfig("x", ["group.k"], fpp=1e-6))
     assert lake.candidates("x", col("group.k") == 1).num_rows == 1
     assert lake.candidates("x", col("group.k") == 2).num_rows == 0
 
@@ -73,7 +73,7 @@ class TestCase:
 
     def test_without_regard_to_case(self, lake: Lakebloom, tmp_path: Path) -> None:
         write(tmp_path / "t/0.parquet", {"Key": pa.array([1])})
-        lake.create_index(tmp_path / "t", BloomIndexConfig("x", ["kEY"]))
+        lake.create_index(tmp_path / "t", BloomIndexConfig("x", ["kEY"], fpp=1e-6))
         assert lake.index("x").columns == ("Key",)
         assert kept(lake, "x", col("key") == 1) == ["0.parquet"]
         assert kept(lake, "x", col("KEY") == 2) == []
@@ -82,19 +82,19 @@ class TestCase:
     def test_with_regard_to_case(self, lake: Lakebloom, tmp_path: Path) -> None:
         write(tmp_path / "t/0.parquet", {"Key": pa.array([1])})
         with pytest.raises(ColumnNotFoundError, match=r"the table has no column key.*did you mean Key\?"):
-            lake.create_index(tmp_path / "t", BloomIndexConfig("x", ["key"]))
-        lake.create_index(tmp_path / "t", BloomIndexConfig("x", ["Key"]))
+            lake.create_index(tmp_path / "t", BloomIndexConfig("x", ["key"], fpp=1e-6))
+        lake.create_index(tmp_path / "t", BloomIndexConfig("x", ["Key"], fpp=1e-6))
         assert kept(lake, "x", col("Key") == 2) == []
 
     def test_a_file_spelt_otherwise(self, lake: Lakebloom, tmp_path: Path) -> None:
         write(tmp_path / "t/0.parquet", {"key": pa.array([1])})
         write(tmp_path / "t/1.parquet", {"KEY": pa.array([2])})
-        lake.create_index(tmp_path / "t", BloomIndexConfig("x", ["key"]))
+        lake.create_index(tmp_path / "t", BloomIndexConfig("x", ["key"], fpp=1e-6))
         assert kept(lake, "x", col("key") == 2) == ["1.parquet"]
 
     @pytest.mark.usefixtures("sensitive")
     def test_columns_that_differ_by_case_only(self, lake: Lakebloom, tmp_path: Path) -> None:
         write(tmp_path / "t/0.parquet", {"key": pa.array([1]), "KEY": pa.array([2])})
-        lake.create_index(tmp_path / "t", BloomIndexConfig("x", ["key", "KEY"]))
+        lake.create_index(tmp_path / "t", BloomIndexConfig("x", ["key", "KEY"], fpp=1e-6))
         assert kept(lake, "x", col("key") == 2) == []
         assert kept(lake, "x", col("KEY") == 2) == ["0.parquet"]

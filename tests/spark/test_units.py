@@ -57,7 +57,7 @@ def test_columns_that_old_files_lack(spark: SparkSession, lake: Lakebloom, tmp_p
     write(tmp_path / "t/0.parquet", {"k": pa.array([1, 2], pa.int32())})
     write(tmp_path / "t/1.parquet", {"k": pa.array([3, 1 << 40]), "s": pa.array([{"v": "a"}, None])})
     frame = spark.read.schema("k BIGINT, s STRUCT<v: STRING>").parquet(str(tmp_path / "t"))
-    lake.create_index(frame, BloomIndexConfig("x", ["k", "s.v"]))
+    lake.create_index(frame, BloomIndexConfig("x", ["k", "s.v"], fpp=1e-6))
     assert kept(lake, "x", col("k") == 2) == ["0.parquet"]
     assert kept(lake, "x", col("k") == 1 << 40) == ["1.parquet"]
     assert kept(lake, "x", col("s.v") == "a") == ["1.parquet"]
@@ -69,7 +69,7 @@ def test_merged_schemas(spark: SparkSession, lake: Lakebloom, tmp_path: Path) ->
     write(tmp_path / "t/0.parquet", {"k": pa.array([1, 2])})
     write(tmp_path / "t/1.parquet", {"k": pa.array([3]), "late": pa.array(["x"])})
     frame = spark.read.option("mergeSchema", "true").parquet(str(tmp_path / "t"))
-    lake.create_index(frame, BloomIndexConfig("x", ["late"]))
+    lake.create_index(frame, BloomIndexConfig("x", ["late"], fpp=1e-6))
     assert kept(lake, "x", col("late") == "x") == ["1.parquet"]
     write(tmp_path / "t/2.parquet", {"k": pa.array([4]), "late": pa.array(["y"])})
     assert lake.refresh_index("x").files == 1
@@ -80,6 +80,6 @@ def test_a_widened_table(spark: SparkSession, lake: Lakebloom, tmp_path: Path, d
     write(tmp_path / "t/0.parquet", {"k": pa.array([1, 2], pa.int32())})
     write(tmp_path / "t/1.parquet", {"k": pa.array([2, 3], pa.int64())})
     spark.sql(f"CREATE TABLE {database}.t (k BIGINT) USING parquet LOCATION '{tmp_path}/t'")
-    lake.create_index(f"{database}.t", BloomIndexConfig("x", ["k"]))
+    lake.create_index(f"{database}.t", BloomIndexConfig("x", ["k"], fpp=1e-6))
     assert kept(lake, "x", col("k") == 2) == ["0.parquet", "1.parquet"]
     assert kept(lake, "x", col("k") == 1) == ["0.parquet"]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from lakebloom.index.plan import BuildPlan, FileGroup
     from lakebloom.sbbf.filter import Sbbf
+    from lakebloom.sbbf.kernels import BoolArray, HashArray
     from lakebloom.storage import Storage
     from lakebloom.store.records import Granularity
     from lakebloom.tables.files import TableFile
@@ -119,6 +120,7 @@ class _Attempt:
         rows_left = span.row_count
         self.builder.begin()
         for arrays in _batches(file, columns):
+            hashed = [hash_array(array) for array in arrays]  # once for a batch: its dictionaries are hashed once
             at, size = 0, len(arrays[0])
             while at < size:
                 while rows_left == 0:
@@ -127,19 +129,17 @@ class _Attempt:
                     rows_left = span.row_count
                     self.builder.begin()
                 taken = min(size - at, rows_left)
-                self._add([array.slice(at, taken) for array in arrays], span)
+                self._add(hashed, slice(at, at + taken), span)
                 at, rows_left = at + taken, rows_left - taken
         self.builder.end(file, span)
         for empty in spans:  # row groups without rows at the end
             self.builder.begin()
             self.builder.end(file, empty)
 
-    def _add(self, arrays: Sequence[pa.Array], span: Span) -> None:
-        for column, array in enumerate(arrays):
-            hashes, valid = hash_array(array)
-            if valid is not None:
-                hashes = hashes[valid]
-            self.builder.add(column, hashes, len(array) - len(hashes), span.row_count)
+    def _add(self, hashed: Sequence[tuple[HashArray, BoolArray | None]], rows: slice, span: Span) -> None:
+        for column, (hashes, valid) in enumerate(hashed):
+            taken = hashes[rows] if valid is None else hashes[rows][valid[rows]]
+            self.builder.add(column, taken, rows.stop - rows.start - len(taken), span.row_count)
 
 
 def _batches(file: TableFile, columns: ParquetColumns) -> Iterator[list[pa.Array]]:

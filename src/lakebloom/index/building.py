@@ -94,8 +94,10 @@ def _specs(config: ConfigRecord) -> tuple[ColumnSpec, ...]:
 
 
 def _largest_global(settings: Settings) -> int:
-    blocks = settings.global_max_bytes // BYTES_PER_BLOCK
-    return max(1, blocks // GLOBAL_BLOCK_STEP) * GLOBAL_BLOCK_STEP
+    """Return the most blocks that are allowed, as a number with many divisors."""
+    blocks = max(1, settings.global_max_bytes // BYTES_PER_BLOCK)
+    step = next(step for step in (GLOBAL_BLOCK_STEP, 60, 1) if step <= blocks)
+    return blocks // step * step
 
 
 def run_build(

@@ -71,6 +71,9 @@ class SkippedFile(msgspec.Struct, frozen=True):
     code: str
     reason: str
 
+    def __str__(self) -> str:
+        return f"{self.uri}: {self.reason}"
+
 
 class GroupResult(msgspec.Struct, frozen=True):
     """What one task did."""

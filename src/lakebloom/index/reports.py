@@ -22,7 +22,7 @@ class Printable:
     def shown(self) -> list[tuple[str, str]]:
         """Return the fields as (name, text)."""
         return [
-            (attribute.name.replace("_", " "), text_of(attribute.name, getattr(self, attribute.name)))
+            (_label(attribute.name), text_of(attribute.name, getattr(self, attribute.name)))
             for attribute in fields(self)  # type: ignore[arg-type]
         ]
 
@@ -78,12 +78,16 @@ class RecordTable(Sequence[RecordT], Generic[RecordT]):
         return f"<table><tr>{head}</tr>{body}</table>"
 
 
+def _label(name: str) -> str:
+    return name.removesuffix("_ms").replace("_", " ")
+
+
 def text_of(name: str, value: Any) -> str:
     """Return a field's value as people read it."""
     if name == "timestamp_ms":
         return datetime.datetime.fromtimestamp(value / 1000, datetime.timezone.utc).isoformat(" ", "milliseconds")
     if isinstance(value, dict):
-        return ", ".join(f"{key} {text_of(key, item)}" for key, item in value.items())
+        return ", ".join(f"{_label(key)} {text_of(key, item)}" for key, item in value.items())
     if isinstance(value, (tuple, list)):
         return ", ".join(str(item) for item in value)
     if isinstance(value, float):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickle
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,7 +25,7 @@ from lakebloom.spark.listing import list_source, reachable
 from lakebloom.spark.messages import cause
 from lakebloom.spark.progress import progress_of, watch
 from lakebloom.spark.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
-from lakebloom.spark.scan import build_empty, scan_tasks
+from lakebloom.spark.scan import files_listed_in_few_tasks, scan_tasks, with_empty
 from lakebloom.spark.sources import is_connect
 
 if TYPE_CHECKING:
@@ -77,26 +78,37 @@ class SparkBuilder:
                 found=f"granularity {plan.granularity!r}",
                 hint='use granularity="file"',
             )
+        with watch(storage, plan, groups, progress), _failures_named():
+            if scanned:
+                with files_listed_in_few_tasks(self._spark, self.parallelism()):
+                    rows = _merged(scan_tasks(self._spark, plan, source, groups, capture=capture), plan).collect()
+            else:
+                rows = _merged(_parquet_tasks(self._spark, plan, groups, capture=capture), plan).collect()
+        result = _gathered(rows, storage, plan)
         if scanned:
-            tasks = scan_tasks(self._spark, plan, source, groups, capture=capture)
-        else:
-            tasks = _parquet_tasks(self._spark, plan, groups, capture=capture)
-        if plan.global_blocks is not None:
-            tasks = merge_partials(tasks)
-        with watch(storage, plan, groups, progress):
-            rows = _collect(tasks)
-        result = _gathered(rows, storage, plan, groups)
-        if scanned:
+            result = with_empty(result, plan, storage, groups)
             result = without_changed(result, plan, storage, groups, self.list_files(source))
+        if [done.group for done in result.groups] != [group.number for group in groups]:
+            raise BuildFailedError(
+                "the Spark job lost or repeated a group of files",
+                found=f"{len(result.groups)} answers for {len(groups)} groups",
+                hint="try again, and report this",
+            )
         if progress is not None:
             done = {group.group: 0 if group.segment is None else group.segment.num_rows for group in result.groups}
             progress(progress_of(groups, done))
         return result
 
 
-def _collect(tasks: DataFrame) -> list[Any]:
+def _merged(tasks: DataFrame, plan: BuildPlan) -> DataFrame:
+    return tasks if plan.global_blocks is None else merge_partials(tasks)
+
+
+@contextmanager
+def _failures_named() -> Iterator[None]:
+    """Raise what Spark says of a job that failed as BuildFailedError."""
     try:
-        return tasks.collect()
+        yield
     except Exception as error:
         found = cause(error)
         hint = "see Spark's log for the task"
@@ -105,7 +117,7 @@ def _collect(tasks: DataFrame) -> list[Any]:
         raise BuildFailedError("the Spark job that builds the index failed", found=found, hint=hint) from error
 
 
-def _gathered(rows: list[Any], storage: Storage, plan: BuildPlan, groups: Sequence[FileGroup]) -> BuildResult:
+def _gathered(rows: list[Any], storage: Storage, plan: BuildPlan) -> BuildResult:
     filters = GlobalFilters(plan)
     results: list[GroupResult] = []
     for row in rows:
@@ -117,12 +129,7 @@ def _gathered(rows: list[Any], storage: Storage, plan: BuildPlan, groups: Sequen
                 filters.take(row["name"], row["number"], payload)
             case "result":
                 results.append(msgspec.json.decode(payload, type=GroupResult))
-    present = {result.group for result in results}
-    results.extend(build_empty(plan, group, storage) for group in groups if group.number not in present)
-    results.sort(key=lambda result: result.group)
-    if len(results) != len(groups):
-        raise BuildFailedError("a group of files came back twice", found=f"{len(results)} of {len(groups)} results")
-    return BuildResult(results, filters.finished())
+    return BuildResult(sorted(results, key=lambda result: result.group), filters.finished())
 
 
 def _parquet_tasks(spark: SparkSession, plan: BuildPlan, groups: Sequence[FileGroup], *, capture: bool) -> DataFrame:

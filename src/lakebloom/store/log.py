@@ -47,7 +47,7 @@ HINT = f"{_FOLDER}/latest"
 _ENTRY = re.compile(rf"{_FOLDER}/(?P<version>[0-9]{{20}})\.json")
 _NUMBER = re.compile(rb"[0-9]{1,20}")
 _ATTEMPTS = 100
-_PAUSE_S, _MAX_PAUSE_S = 0.1, 1.0
+_PAUSE_S, _MAX_PAUSE_S = 0.02, 0.5
 _TRUSTED_S = 60.0
 """How long a reader goes on from what it knows without looking whether that was vacuumed."""
 

@@ -65,10 +65,12 @@ def _schema(num_columns: int) -> pa.Schema:
 
 
 class UnitTable:
-    """The units of one segment, as columns."""
+    """The units of one segment, as columns. What a question needs of them is made once and kept."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
+        self._numbers: dict[str, np.ndarray[Any, np.dtype[np.int64]]] = {}
+        self._known: dict[str, BoolArray] = {}
 
     @classmethod
     def of(cls, units: list[Unit], num_columns: int) -> UnitTable:
@@ -139,18 +141,25 @@ class UnitTable:
 
     def whole(self, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return a column that is never null, by name, as numbers."""
-        numbers: np.ndarray[Any, np.dtype[np.int64]] = self._table[name].to_numpy().astype(np.int64, copy=False)
-        return numbers
+        return self._filled(name, 0)
 
     def null_counts(self, column: int) -> tuple[np.ndarray[Any, np.dtype[np.int64]], BoolArray]:
         """Return the null count of each unit, and whether it is known."""
-        counts = self._table[f"null_count.{column}"]
-        return counts.fill_null(0).to_numpy(), counts.is_valid().to_numpy()
+        name = f"null_count.{column}"
+        if name not in self._known:
+            self._known[name] = self._table[name].is_valid().to_numpy()
+        return self._filled(name, 0), self._known[name]
 
     def tiles(self, column: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the number of each unit's tile, NO_TILE where it has no filter."""
-        numbers: np.ndarray[Any, np.dtype[np.int64]] = self._table[f"tile.{column}"].fill_null(NO_TILE).to_numpy()
-        return numbers
+        return self._filled(f"tile.{column}", NO_TILE)
+
+    def _filled(self, name: str, for_null: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        if name not in self._numbers:
+            numbers = self._table[name].fill_null(for_null).to_numpy().astype(np.int64, copy=False)
+            numbers.flags.writeable = False
+            self._numbers[name] = numbers
+        return self._numbers[name]
 
     def units(self, num_columns: int) -> list[Unit]:
         """Return the units one by one, for rewriting."""

@@ -1,0 +1,96 @@
+"""What operations return prints as tables: golden text, and escaped HTML."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lakebloom import BloomIndexConfig
+from lakebloom.index.compact import optimize_index
+from lakebloom.index.lifecycle import delete_index, restore_index
+from lakebloom.index.plan import SkippedFile
+from lakebloom.index.reports import BuildReport, IndexRecord, RecordTable, VacuumReport, VersionRecord
+from tests.index.lake import NAME, Lake
+
+GOLDEN = Path(__file__).parent / "golden"
+NEW_YEAR_MS = 1_704_067_200_000
+
+
+@pytest.fixture
+def aged(lake: Lake) -> Lake:
+    """An index that has been through everything."""
+    lake.fill(range(4))
+    lake.create(BloomIndexConfig(NAME, ["k", "s"], granularity="row_group"))
+    lake.fill([4, 5])
+    (lake.table / "f0.parquet").unlink()
+    lake.refresh()
+    optimize_index(lake.catalog(), NAME)
+    lake.refresh("full")
+    delete_index(lake.catalog(), NAME)
+    restore_index(lake.catalog(), NAME)
+    return lake
+
+
+def same_every_time(record: VersionRecord) -> VersionRecord:
+    summary = {key: 1234 if key == "bytes_read" else value for key, value in record.summary.items()}
+    return replace(record, timestamp_ms=NEW_YEAR_MS + 1000 * record.version, summary=summary)
+
+
+def assert_prints(text: str, golden: str) -> None:
+    assert f"{text}\n" == (GOLDEN / golden).read_text()
+
+
+def test_history_prints_as_a_table(aged: Lake) -> None:
+    history = aged.open().history(NAME)
+    assert_prints(str(RecordTable([same_every_time(record) for record in history])), "history.txt")
+
+
+def index_record(lake: Lake) -> IndexRecord:
+    record = lake.open().index(NAME)
+    assert record.source_bytes > 0
+    assert record.size_bytes > 0
+    return replace(
+        record, timestamp_ms=NEW_YEAR_MS, source="file:///table", size_bytes=1_234_567, source_bytes=9_876_543
+    )
+
+
+def test_an_index_prints_its_fields(aged: Lake) -> None:
+    assert_prints(str(index_record(aged)), "index.txt")
+
+
+def test_indexes_print_as_a_table(aged: Lake) -> None:
+    record = index_record(aged)
+    other = replace(record, name="by_user", state="deleted", columns=("user_id", "s.country"), fpp=1e-6)
+    table = RecordTable([record, other])
+    assert_prints(str(table), "indexes.txt")
+    assert repr(table) == str(table)
+    assert str(RecordTable[IndexRecord]([])) == "(none)"
+
+
+def test_a_build_prints_what_it_skipped() -> None:
+    skipped = SkippedFile("file:///table/a.parquet", "DATA_FILE", "[DATA_FILE] could not read it")
+    report = BuildReport("i", 3, True, 7, 14, 7000, 1e-5, 123_456, 7890, (skipped,), {"list": 0.25, "build": 12.345})
+    assert_prints(str(report), "build.txt")
+
+
+def test_what_notebooks_show_is_escaped() -> None:
+    skipped = SkippedFile("file:///<b>.parquet", "DATA_FILE", "<script>alert(1)</script> & more")
+    report = BuildReport("<i>", 1, True, 1, 1, 1, 0.01, 1, 1, (skipped,), {"list & plan": 0.5})
+    shown = report._repr_html_()
+    assert "<script>" not in shown
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in shown
+    assert "list &amp; plan 0.5" in shown
+    table = RecordTable([VacuumReport("<i>", 1, 2), VacuumReport("b&c", 3, 4)])
+    assert table._repr_html_() == (
+        "<table><tr><th>name</th><th>versions removed</th><th>files removed</th></tr>"
+        "<tr><td>&lt;i&gt;</td><td>1</td><td>2</td></tr><tr><td>b&amp;c</td><td>3</td><td>4</td></tr></table>"
+    )
+    assert RecordTable[VacuumReport]([])._repr_html_() == "<p>(none)</p>"
+
+
+def test_records_are_a_sequence(aged: Lake) -> None:
+    history = aged.open().history(NAME)
+    assert [record.version for record in history] == [6, 5, 4, 3, 2, 1]
+    assert (len(history), history[0].operation, history[-1].operation) == (6, "restore", "create")
