@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,9 +12,10 @@ from lakebloom.spark.listing import list_source, list_with_spark
 from lakebloom.store.records import SourceRecord
 from lakebloom.tables.glob import escape
 from lakebloom.tables.listing import list_files
-from tests.spark.support import indexed, kept, keys
+from tests.spark.support import fresh_name, indexed, kept, keys
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -63,3 +64,31 @@ def test_data_that_only_spark_reaches(
     assert kept(lake, "by_k", col("k") == 3) == ["1.parquet"]
     keys(lakehouse / "parts/day=3/p=b", range(9, 12))
     assert lake.refresh_index("by_k").files == 1
+
+
+class TestViewFs:
+    """A scheme that only Hadoop knows, mounted on local disk: all of it is real."""
+
+    @pytest.fixture
+    def distant(self, spark: SparkSession, lakehouse: Path) -> Iterator[str]:
+        configuration: Any = spark.sparkContext._jsc.hadoopConfiguration()
+        name = fresh_name()
+        configuration.set(f"fs.viewfs.mounttable.{name}.link./lake", f"file://{lakehouse}")
+        yield f"viewfs://{name}/lake"
+        configuration.unset(f"fs.viewfs.mounttable.{name}.link./lake")
+
+    @pytest.mark.parametrize("pattern", ["parts", "many/*", "many/{a,b}/1.parquet"])
+    def test_parquet(self, lake: Lakebloom, lakehouse: Path, distant: str, pattern: str) -> None:
+        lake.create_index(f"{distant}/{pattern}", BloomIndexConfig("by_k", ["k"], fpp=1e-6))
+        expected = [file.uri for file in list_files([f"file://{lakehouse}/{pattern}"])]
+        assert indexed(lake, "by_k") == [uri.replace(f"file://{lakehouse}", distant) for uri in expected]
+        assert kept(lake, "by_k", col("k") == 3) == ["1.parquet"]
+        assert not lake.refresh_index("by_k").committed
+
+    def test_orc(self, spark: SparkSession, lake: Lakebloom, distant: str) -> None:
+        spark.range(0, 40, 1, 2).write.orc(f"{distant}/orc")
+        lake.create_index(spark.read.orc(f"{distant}/orc"), BloomIndexConfig("by_id", ["id"], fpp=1e-6))
+        assert len(kept(lake, "by_id", col("id") == 7)) == 1
+        spark.range(100, 120, 1, 1).write.mode("append").orc(f"{distant}/orc")
+        assert lake.refresh_index("by_id").rows == 20
+        assert lake.candidates("by_id", col("id") == 110).num_rows == 1

@@ -105,13 +105,16 @@ class TileBuilder:
             if unit.filters is not None:
                 self._writer.add_tile(column, [unit.unit], [f.words[:, None] for f in self._folded(unit.filters)])
         hashed = [(unit.unit, unit.hashes()) for unit in units if unit.filters is None]
-        needed = [self._fixed_blocks or sizes.blocks_for(sizes.distinct(hashes), self._fpp) for _, hashes in hashed]
+        needed = [self._fixed_blocks or self._blocks_for(hashes) for _, hashes in hashed]
         for blocks, group in sizes.classes(needed):
             step = max(1, _MAX_TILE_BYTES // (BYTES_PER_BLOCK * blocks))
             for start in range(0, len(group), step):
                 chosen = [hashed[i] for i in group[start : start + step]]
                 layers = self._layers(blocks, [hashes for _, hashes in chosen])
                 self._writer.add_tile(column, [unit for unit, _ in chosen], layers)
+
+    def _blocks_for(self, hashes: HashArray) -> int:
+        return sizes.on_grid(sizes.blocks_for(sizes.distinct(hashes), self._fpp))
 
     def _folded(self, filters: list[Sbbf]) -> list[Sbbf]:
         if self._fixed_blocks:

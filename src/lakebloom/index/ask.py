@@ -120,13 +120,14 @@ def candidates_of(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:
 
 
 def _units(segment: Segment, numbers: np.ndarray[tuple[int], np.dtype[np.intp]]) -> list[Candidate]:
-    units = segment.units
-    row_start, row_count, first, count = (
-        units.whole(name) for name in ("row_start", "row_count", "row_group_start", "row_group_count")
-    )
+    names = ("row_start", "row_count", "row_group_start", "row_group_count")
+    columns = [segment.units.whole(name)[numbers].tolist() for name in names]
+    files = segment.units.distinct_files
     return [
-        Candidate(units.files[i], int(row_start[i]), int(row_count[i]), range(int(first[i]), int(first[i] + count[i])))
-        for i in numbers.tolist()
+        Candidate(files[file], row_start, row_count, range(first, first + count))
+        for file, row_start, row_count, first, count in zip(
+            segment.units.file_numbers[numbers].tolist(), *columns, strict=True
+        )
     ]
 
 

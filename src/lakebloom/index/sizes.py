@@ -1,7 +1,8 @@
 """How large the filters of a segment are: from the hashes themselves, without a guess.
 
 Units of one tile share a number of blocks. Each unit has a size of its own, the smallest that keeps the rate for its
-distinct values; units whose sizes are close enough share the largest of them, so that few tiles waste little.
+distinct values; units whose sizes are close enough share the largest of them, so that few tiles waste little. Sizes are
+taken from a grid, because filters of different segments can be merged into one tile only if they are equally large.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _MAX_WASTE = 0.10
 """How much larger than the sum of its units' own sizes a tile may be."""
+_GRID_BITS = 7
 _COUNTING_FACTOR = 8
 _UNIQUE_ENOUGH = 0.98
 
@@ -41,6 +43,16 @@ def distinct(hashes: HashArray) -> int:
 def blocks_for(ndv: int, fpp: float) -> int:
     """Return the blocks of one layer of a unit's filter whose layers together keep ``fpp``."""
     return sizing.num_blocks(ndv, sizing.layer_fpps(fpp)[0])
+
+
+def on_grid(blocks: int) -> int:
+    """Return the next number with at most seven significant bits, less than a sixty-fourth larger.
+
+    >>> on_grid(127), on_grid(1030), on_grid(1040)
+    (127, 1040, 1040)
+    """
+    step = 1 << max(0, blocks.bit_length() - _GRID_BITS)
+    return -(-blocks // step) * step
 
 
 def classes(sizes: list[int]) -> list[tuple[int, list[int]]]:

@@ -42,9 +42,9 @@ def classic_scan(frame: DataFrame) -> FileScan:
     table = None
     if plan.catalogTable().isDefined():
         table = plan.catalogTable().get().identifier().unquotedString()
-    elif is_glob(options.get("path", "")) and roots:
+    elif roots and is_glob(path := next((value for key, value in options.items() if key.lower() == "path"), "")):
         # Spark expanded the pattern when it listed. The index keeps it: files that match later belong to it.
-        locations = (located(options["path"], roots[0]),)
+        locations = (located(path, roots[0]),)
     return FileScan(
         format=str(relation.fileFormat().shortName()).lower(),
         locations=locations,

@@ -142,6 +142,8 @@ class Segment:
         step = max(1, _PROBE_BYTES // (32 * len(hit)))
         for start in range(0, len(hashes), step):
             hit |= self._probe_some(layers, hashes[start : start + step])
+            if hit.all():
+                break
         return hit
 
     def _probe_some(self, layers: list[TileRecord], hashes: HashArray) -> BoolArray:
@@ -160,9 +162,10 @@ class Segment:
         blocks = portable.block_numbers(hashes, tile.num_blocks)
         distinct, place = np.unique(blocks, return_inverse=True)
         rows = tiles.read_rows(self._storage, tile, distinct)
-        wanted = portable.masks(hashes).view(np.uint64)
+        # The bits that are not set, word by word: each step below then runs over all units at full speed.
+        unset = [~np.ascontiguousarray(row.view(np.uint64).T) for row in rows]
+        wanted = portable.masks(hashes).view(np.uint64)[:, :, None]
         out = np.empty((len(hashes), tile.num_units), dtype=np.bool_)
-        for i, row in enumerate(place):
-            words = rows[row].view(np.uint64)
-            out[i] = ((words & wanted[i]) == wanted[i]).all(axis=1)
+        for i, row in enumerate(place.tolist()):
+            out[i] = np.bitwise_or.reduce(unset[row] & wanted[i], axis=0) == 0
         return out
