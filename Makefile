@@ -9,7 +9,7 @@ BENCH_STAMP := $(VENV)/.installed-bench
 # Spark starts its workers with the first python3 on PATH unless told otherwise.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help test check fast demo lock clean bench-kernels
+.PHONY: help test check fast demo lock clean bench-kernels bench-build
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -38,6 +38,9 @@ demo: $(STAMP) ## what lakebloom does, on your screen
 
 bench-kernels: $(BENCH_STAMP) ## hashing and filtering against Arrow C++ and rbloom
 	@$(BIN)/python -m bench.kernels
+
+bench-build: $(BENCH_STAMP) ## building an index against scanning, rewriting and Lance
+	@. tools/java && $(BIN)/python -m bench.build
 
 lock: $(STAMP) ## resolve the newest versions into constraints.txt
 	@$(BIN)/python -m pip install -q uv

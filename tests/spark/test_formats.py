@@ -59,6 +59,21 @@ def test_life(spark: SparkSession, lake: Lakebloom, tmp_path: Path, file_format:
     assert {os.path.basename(path) for path in indexed(lake, "by_value")} == second | third  # noqa: PTH119
 
 
+@pytest.mark.parametrize("chosen", [None, "77"])
+def test_the_session_stays_as_it_was(
+    spark: SparkSession, lake: Lakebloom, tmp_path: Path, request: pytest.FixtureRequest, chosen: str | None
+) -> None:
+    key = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+    if chosen is not None:
+        spark.conf.set(key, chosen)
+        request.addfinalizer(lambda: spark.conf.unset(key))
+    before = dict(spark.conf.getAll)
+    append(spark, tmp_path / "t", "orc", 0, 10)
+    lake.create_index(spark.read.orc(str(tmp_path / "t")), BY_VALUE)
+    assert dict(spark.conf.getAll) == before
+    assert before.get(key) == chosen
+
+
 @pytest.mark.parametrize("granularity", ["row_group", 1000])
 def test_only_whole_files(spark: SparkSession, lake: Lakebloom, tmp_path: Path, granularity: str | int) -> None:
     append(spark, tmp_path / "t", "orc", 0, 10)

@@ -1,0 +1,138 @@
+"""Lookups return what a full scan returns, whatever has happened to the table since it was indexed."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lakebloom import BloomIndexConfig, col, errors
+from tests.index.lake import NAME, Lake, Question, assert_answers, columns_of, questions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+QUESTIONS = questions([5, 25, 45, 65, 999])
+
+
+@pytest.mark.parametrize("granularity", ["file", "row_group", 7])
+def test_through_every_change_of_the_table(lake: Lake, granularity: str | int) -> None:
+    lake.fill(range(3))
+    lake.create(BloomIndexConfig(NAME, ["k", "s"], granularity=granularity))
+    reader = lake.open()
+    assert_answers(lake, QUESTIONS, reader)
+    lake.fill([3])
+    assert_answers(lake, QUESTIONS, reader)
+    lake.write("f1", columns_of([5, 999, 25]))
+    assert_answers(lake, QUESTIONS, reader)
+    (lake.table / "f2.parquet").rename(lake.table / "moved.parquet")
+    assert_answers(lake, QUESTIONS, reader)
+    lake.refresh()
+    assert_answers(lake, QUESTIONS, reader)
+    shutil.copy2(lake.table / "f3.parquet", lake.table / "copy.parquet")
+    assert_answers(lake, QUESTIONS, reader)
+
+
+def test_files_that_the_index_does_not_know(lake: Lake) -> None:
+    lake.fill(range(2))
+    lake.create()
+    lake.fill([2])
+    lake.write("f1", columns_of([25, 45]))
+    reader = lake.open()
+    asked = col("k").isin([5, 25, 45])
+    assert sorted(reader.lookup(NAME, asked)["k"].to_pylist()) == [5, 25, 45, 45]
+    assert reader.lookup(NAME, asked, unindexed="skip")["k"].to_pylist() == [5]
+    with pytest.raises(errors.IndexStateError, match="2 files of the table are not in the index"):
+        reader.lookup(NAME, asked, unindexed="error")
+    with pytest.raises(errors.InvalidArgumentError, match="unindexed must be"):
+        reader.lookup(NAME, asked, unindexed="ignore")  # type: ignore[arg-type]
+    lake.refresh()
+    assert sorted(reader.lookup(NAME, asked, unindexed="error")["k"].to_pylist()) == [5, 25, 45, 45]
+
+
+def test_columns_and_limits(lake: Lake) -> None:
+    lake.fill(range(3))
+    lake.create()
+    reader = lake.open()
+    assert reader.lookup(NAME, col("k") == 25).schema.names == ["k", "s", "n"]
+    assert reader.lookup(NAME, col("k") == 25, ["s"]).to_pylist() == [{"s": "s25"}]
+    assert reader.lookup(NAME, col("k") == 999, ["s", "k"]).schema.names == ["s", "k"]
+    assert reader.lookup(NAME, col("n").is_null(), limit=3).num_rows == 3
+    assert reader.lookup(NAME, col("n").is_null(), limit=0).num_rows == 0
+    assert reader.lookup(NAME, col("n").is_null(), limit=1000).num_rows == 12
+    with pytest.raises(errors.InvalidArgumentError, match="limit"):
+        reader.lookup(NAME, col("k") == 25, limit=-1)
+    with pytest.raises(errors.ColumnNotFoundError, match="no column nope"):
+        reader.lookup(NAME, col("k") == 25, ["nope"])
+    with pytest.raises(errors.InvalidArgumentError, match="whole columns"):
+        reader.lookup(NAME, col("k") == 25, ["a.b"])
+
+
+def test_a_table_that_is_gone(lake: Lake) -> None:
+    lake.fill(range(2))
+    lake.create()
+    shutil.rmtree(lake.table)
+    with pytest.raises(errors.NotFoundError):
+        lake.open().lookup(NAME, col("k") == 5)
+
+
+def test_other_formats_have_candidates_but_no_lookup(lake: Lake) -> None:
+    import msgspec
+
+    lake.fill(range(2))
+    lake.create()
+    log = lake.catalog().index(NAME).log
+    log.commit(lambda base: msgspec.structs.replace(base, source=msgspec.structs.replace(base.source, format="orc")))
+    assert lake.kept(col("k") == 25) == {("f1", 0)}
+    with pytest.raises(errors.UnsupportedSourceError, match="Parquet files only; found a orc table"):
+        lake.open().lookup(NAME, col("k") == 25)
+
+
+VALUES = st.one_of(st.none(), st.integers(-3, 12))
+FILES = st.lists(st.lists(VALUES, max_size=12), min_size=1, max_size=4).filter(lambda files: any(files))
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    before=FILES,
+    after=FILES,
+    granularity=st.one_of(st.sampled_from(["file", "row_group"]), st.integers(1, 5)),
+    row_group_size=st.integers(1, 5),
+    fpp=st.sampled_from([0.5, 0.01, 1e-5]),
+    mode=st.sampled_from([None, "quick", "full"]),
+    asked=st.lists(st.integers(-4, 13), min_size=1, max_size=4),
+)
+def test_any_table(
+    tmp_path: Path,
+    before: list[list[int | None]],
+    after: list[list[int | None]],
+    granularity: Any,
+    row_group_size: int,
+    fpp: float,
+    mode: Any,
+    asked: list[int],
+) -> None:
+    """Even with filters that are wrong half the time."""
+    home = tmp_path / str(len(list(tmp_path.iterdir())))
+    lake = Lake(home, {"k": "bigint"})
+    for number, values in enumerate(before):
+        lake.write(f"f{number}", {"k": pa.array(values, pa.int64())}, row_group_size=row_group_size)
+    lake.create(BloomIndexConfig(NAME, ["k"], fpp=fpp, granularity=granularity))
+    for number, values in enumerate(after, start=len(before) // 2):
+        lake.write(f"f{number}", {"k": pa.array(values, pa.int64())}, row_group_size=row_group_size)
+    if mode is not None:
+        lake.refresh(mode)
+    chosen = set(asked)
+    assert_answers(
+        lake,
+        [
+            Question(col("k") == asked[0], lambda row: row["k"] == asked[0]),
+            Question(col("k").isin(asked), lambda row: row["k"] in chosen),
+            Question(col("k").is_null(), lambda row: row["k"] is None),
+            Question(~(col("k") == asked[0]), lambda row: row["k"] is not None and row["k"] != asked[0]),
+        ],
+    )

@@ -1,0 +1,38 @@
+"""Finding the cause in what Spark says."""
+
+from __future__ import annotations
+
+import pytest
+
+from lakebloom.spark.messages import cause
+
+TRACEBACK = """An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "worker.py", line 1, in main
+    process()
+Traceback (most recent call last):
+  File "build.py", line 7, in run
+    raise ValueError("[x] is wrong")
+ValueError: [x] is wrong
+
+	at org.apache.spark.api.python.BasePythonRunner.handlePythonException(PythonRunner.scala:583)
+	at java.lang.Error.x(y)
+"""
+JAVA = """An error occurred while calling o361.collectToPython.
+: org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///t/bad.orc.
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.cannotReadFilesError(QueryExecutionErrors.scala:920)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (TRACEBACK, "ValueError: [x] is wrong"),
+        (JAVA, "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///t/bad.orc."),
+        ("[PATH_NOT_FOUND] Path does not exist: x\nmore", "[PATH_NOT_FOUND] Path does not exist: x"),
+        ("Job aborted\nand more", "Job aborted"),
+        ("", "RuntimeError"),
+    ],
+)
+def test_cause(text: str, expected: str) -> None:
+    assert cause(RuntimeError(text)) == expected
