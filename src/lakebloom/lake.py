@@ -131,7 +131,8 @@ class Lakebloom:
         """Remove old versions and left-over files; a deleted index is removed altogether.
 
         ``retention`` is how long replaced versions stay readable (``spark.lakebloom.vacuum.retentionMs`` otherwise).
-        Files that may belong to a build that is still running are left alone.
+        Files that may belong to a build that is still running are left alone, and so are log entries whose numbers a
+        writer may be about to take, both for ``spark.lakebloom.vacuum.graceMs``.
         """
         settings = self._settings()
         retention_ms = settings.vacuum_retention_ms

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lakebloom import BloomIndexConfig, errors
+from lakebloom import BloomIndexConfig, col, errors
 from lakebloom.index.create import create_index
 from lakebloom.index.lifecycle import delete_index
 from lakebloom.index.settings import Settings
@@ -173,6 +173,10 @@ def test_a_name_that_fits_two_columns(lake: Lake) -> None:
     assert_nothing_there(lake)
     create(lake, ["a", "A"], case_sensitive=True)
     assert lake.entry().segments[0].num_rows == 1
+    assert lake.kept(col("a") == 1) == {("f", 0)}
+    assert lake.kept(col("a") == 2) == set()
+    report = lake.open().verify_index(NAME)
+    assert (report.values_checked, report.unreadable) == (2, ())
 
 
 def test_an_index_that_exists(lake: Lake) -> None:

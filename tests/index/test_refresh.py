@@ -180,6 +180,7 @@ def test_full_of_an_emptied_table_and_back(lake: Lake) -> None:
     lake.refresh()
     assert lake.indexed() == lake.uris()
     assert_global_filters_hold_everything(lake)
+    assert lake.entry().global_filters[0].ndv == pytest.approx(60, rel=0.1), "nothing of before"
     assert_answers(lake, QUESTIONS)
 
 

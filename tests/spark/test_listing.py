@@ -77,7 +77,6 @@ class TestViewFs:
         yield f"viewfs://{name}/lake"
         configuration.unset(f"fs.viewfs.mounttable.{name}.link./lake")
 
-    @pytest.mark.xfail(reason="index.building.shape_of reads footers in the driver, also where only Spark can")
     @pytest.mark.parametrize("pattern", ["parts", "many/*", "many/{a,b}/1.parquet"])
     def test_parquet(self, lake: Lakebloom, lakehouse: Path, distant: str, pattern: str) -> None:
         lake.create_index(f"{distant}/{pattern}", BloomIndexConfig("by_k", ["k"], fpp=1e-6))

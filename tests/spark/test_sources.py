@@ -136,7 +136,6 @@ class TestPartitions:
         lake.create_index(frame, BY_K)
         assert kept(lake, "by_k", col("k") == 13) == ["0.parquet"]
 
-    @pytest.mark.xfail(reason="tables.rows takes locations for plain paths and does not know basePath")
     @pytest.mark.parametrize("case", ["bracket", "glob", "base path"])
     def test_lookup_knows_partitions(self, spark: SparkSession, lake: Lakebloom, tmp_path: Path, case: str) -> None:
         keys(tmp_path / "t[1]/day=1", range(10))

@@ -41,9 +41,6 @@ class _UnitHashes:
     def pending(self) -> int:
         return sum(map(len, self.parts))
 
-    def hashes(self) -> HashArray:
-        return np.concatenate([np.empty(0, dtype=np.uint64), *self.parts])
-
 
 class TileBuilder:
     """Collects hashes by unit and column and writes tiles."""
@@ -104,17 +101,17 @@ class TileBuilder:
         for unit in units:
             if unit.filters is not None:
                 self._writer.add_tile(column, [unit.unit], [f.words[:, None] for f in self._folded(unit.filters)])
-        hashed = [(unit.unit, unit.hashes()) for unit in units if unit.filters is None]
-        needed = [self._fixed_blocks or self._blocks_for(hashes) for _, hashes in hashed]
+        hashed = [unit for unit in units if unit.filters is None]
+        needed = [self._fixed_blocks or self._blocks_for(unit.parts) for unit in hashed]
         for blocks, group in sizes.classes(needed):
             step = max(1, _MAX_TILE_BYTES // (BYTES_PER_BLOCK * blocks))
             for start in range(0, len(group), step):
                 chosen = [hashed[i] for i in group[start : start + step]]
-                layers = self._layers(blocks, [hashes for _, hashes in chosen])
-                self._writer.add_tile(column, [unit for unit, _ in chosen], layers)
+                layers = self._layers(blocks, [unit.parts for unit in chosen])
+                self._writer.add_tile(column, [unit.unit for unit in chosen], layers)
 
-    def _blocks_for(self, hashes: HashArray) -> int:
-        return sizes.on_grid(sizes.blocks_for(sizes.distinct(hashes), self._fpp))
+    def _blocks_for(self, parts: list[HashArray]) -> int:
+        return sizes.on_grid(sizes.blocks_for(sizes.distinct(*parts), self._fpp))
 
     def _folded(self, filters: list[Sbbf]) -> list[Sbbf]:
         if self._fixed_blocks:
@@ -123,11 +120,12 @@ class TileBuilder:
         blocks = max(f.fold_to(target).num_blocks for f in filters)
         return [f.fold(blocks) for f in filters]
 
-    def _layers(self, blocks: int, contents: list[HashArray]) -> list[WordArray]:
-        layers = [np.zeros((blocks, len(contents), WORDS_PER_BLOCK), dtype=np.uint32) for _ in range(self._num_layers)]
-        for slot, hashes in enumerate(contents):
+    def _layers(self, blocks: int, contents: list[list[HashArray]]) -> list[WordArray]:
+        layers = [np.empty((blocks, len(contents), WORDS_PER_BLOCK), dtype=np.uint32) for _ in range(self._num_layers)]
+        for slot, parts in enumerate(contents):
             filters = [Sbbf(blocks) for _ in layers]
-            _insert(filters, hashes)
+            for part in parts:
+                _insert(filters, part)
             for layer, f in zip(layers, filters, strict=True):
                 layer[:, slot] = f.words
         return layers

@@ -7,11 +7,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from lakebloom.errors import StorageError
+from lakebloom.errors import InvalidArgumentError, StorageError
 from lakebloom.index import estimate
 from lakebloom.index.plan import GLOBAL_BLOCK_STEP, BuildPlan, BuildResult, group_files
 from lakebloom.sbbf import sizing
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
+from lakebloom.tables.files import is_reachable
 from lakebloom.tables.parquet_columns import ColumnSpec
 
 if TYPE_CHECKING:
@@ -58,6 +59,14 @@ def shape_of(
     workshop: Workshop, config: ConfigRecord, source: SourceRecord, files: Sequence[TableFile]
 ) -> estimate.Shape:
     """Return about how many units and rows some files have. Raises what is wrong with them where none can be read."""
+    if not all(is_reachable(file.uri) for file in files):
+        if config.granularity != "file":
+            raise InvalidArgumentError(
+                "files that only Spark can read are indexed whole",
+                found=f"granularity {config.granularity!r} for {files[0].uri}",
+                hint='use granularity="file"',
+            )
+        return estimate.Shape(units=len(files), rows=0)
     if source.format != PARQUET:
         return estimate.Shape(units=len(files), rows=0)
     return estimate.sample_shape(

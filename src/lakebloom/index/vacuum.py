@@ -54,7 +54,7 @@ def vacuum_index(catalog: Catalog, name: str, retention_ms: int, grace_ms: int) 
     unfinished = list(index.storage.temporaries(""))
     newest, replaced = _versions(index)
     expired = [version for version in replaced if version.replaced_ms + retention_ms <= now]
-    named = newest.paths.union(*(version.paths for version in replaced if version not in expired))
+    named = newest.paths.union(*(version.paths for version in replaced[len(expired) :]))
     # What was committed once is not being written, so it needs no grace.
     released = frozenset[str]().union(*(version.paths for version in expired))
     left_over = [

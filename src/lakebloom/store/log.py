@@ -121,23 +121,22 @@ class Log:
 
     def newest(self) -> Entry:
         """Return the newest entry; one read where nothing is new. Raises IndexNotFoundError where there is none."""
-        if self._newest is None:
-            return self._known(self._follow(self._first_guess()))
-        if time.monotonic() - self._confirmed_at_s > _TRUSTED_S:
+        if self._newest is None or time.monotonic() - self._confirmed_at_s > _TRUSTED_S:
             return self.confirmed()
         self._newest = self._follow(self._newest)
         return self._newest
 
     def confirmed(self) -> Entry:
         """Return the newest entry as it is stored now, whatever was vacuumed, removed or created anew since."""
-        entry = self._newest or self._first_guess()
-        for _ in range(_ATTEMPTS):
-            entry = self._follow(entry)
+        known = self._newest
+        if known is not None:
+            entry = self._follow(known)
+            if entry is not known:
+                return self._known(entry)
             with suppress(NotFoundError):
-                stored = self.read(entry.version)
-                return self._known(entry if stored == entry else stored)
-            entry = self._first_guess()
-        raise self._conflict("entries were vacuumed")
+                stored = self.read(known.version)
+                return self._known(known if stored == known else stored)
+        return self._known(self._follow(self._first_guess()))
 
     def _known(self, entry: Entry) -> Entry:
         self._newest, self._confirmed_at_s = entry, time.monotonic()

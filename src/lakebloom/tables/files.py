@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["OBJECT_SCHEMES", "TableFile", "comparable_mtime_ms"]
+__all__ = ["OBJECT_SCHEMES", "TableFile", "comparable_mtime_ms", "is_reachable"]
 
 OBJECT_SCHEMES = frozenset({"s3", "gs", "az", "abfs", "memory"})
 """The schemes that obstore serves."""
@@ -48,3 +48,13 @@ def comparable_mtime_ms(uri: str, mtime_ms: int) -> int:
     if uri.partition(":")[0] in OBJECT_SCHEMES:
         return mtime_ms - mtime_ms % 1000
     return mtime_ms
+
+
+def is_reachable(uri: str) -> bool:
+    """Tell whether a file can be read without Spark.
+
+    >>> is_reachable("s3://lake/t/a.parquet"), is_reachable("hdfs://nn/t/a.parquet")
+    (True, False)
+    """
+    scheme = uri.partition(":")[0]
+    return scheme == "file" or scheme in OBJECT_SCHEMES

@@ -96,7 +96,9 @@ class TableRows:
         names = [name for name in schema.names if name in self._partition_columns]
         if not names:
             return {}
-        values = partition_values(file.uri, self._locations, names)
+        # From the whole path: locations may be patterns, or lie below the directories that name the partitions.
+        scheme, _, rest = file.uri.partition("://")
+        values = partition_values(file.uri, [f"{scheme}://{rest.partition('/')[0]}"], names)
         return {name: pa.array([value], pa.string()) for name, value in values.items()}
 
 
