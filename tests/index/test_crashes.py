@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 import uuid
 from dataclasses import dataclass
@@ -147,9 +148,17 @@ def check_and_go_on(lake: Lake) -> None:
     assert_answers(lake, QUESTIONS[:1])
 
 
-@pytest.mark.parametrize("mode", Crash)
+_RANDOM = re.compile(r"(?<!log/)\b[0-9a-f]{8,}")
+
+
+def state_of(lake: Lake) -> tuple[tuple[str, int], ...]:
+    """What is stored, but for the random part of names: crashes that leave the same are checked once."""
+    files = open_storage(f"{lake.location}/{NAME}").list("")
+    return tuple(sorted((_RANDOM.sub("*", file.path), file.size_bytes) for file in files))
+
+
 @pytest.mark.parametrize("name", CASES)
-def test_every_crash_leaves_one_version_or_the_other(tmp_path: Path, name: str, mode: Crash) -> None:
+def test_every_crash_leaves_one_version_or_the_other(tmp_path: Path, name: str) -> None:
     case = CASES[name]
     # In memory, because thousands of files are written: what counts is the order of operations.
     home = f"memory://{uuid.uuid4().hex}"
@@ -157,20 +166,22 @@ def test_every_crash_leaves_one_version_or_the_other(tmp_path: Path, name: str, 
     prepared.fill(range(3))
     case.prepare(prepared)
     before = version_of(prepared)
-    seen = set()
-    for crash_at in itertools.count(1):
-        lake = copy_of(prepared, f"{home}/{crash_at}")
-        if not crash(lake, case, crash_at, mode):
-            break
-        seen.add(version_of(lake))
-        check_and_go_on(lake)
-    after = version_of(lake)
-    check_and_go_on(lake)
-    seen.discard(before)
-    if name == "vacuum of a deleted index":
-        assert seen <= {before + 1, 0}, "marked as empty, or gone"
-        assert after == 0
-    else:
-        assert seen <= {after}
-        assert after == before + (name != "vacuum")
-    assert crash_at > 3, "there was something to crash"
+    versions, states = set(), set()
+    for mode in Crash:
+        for crash_at in itertools.count(1):
+            lake = copy_of(prepared, f"{home}/{mode.value}{crash_at}")
+            crashed = crash(lake, case, crash_at, mode)
+            version, state = version_of(lake), state_of(lake)
+            if state not in states:
+                states.add(state)
+                check_and_go_on(lake)
+            if not crashed:
+                break
+            versions.add(version)
+        assert crash_at > 3, "there was something to crash"
+        if name == "vacuum of a deleted index":
+            assert version == 0
+            assert versions <= {before, before + 1, 0}, "as it was, marked as empty, or gone"
+        else:
+            assert version == before + (name != "vacuum")
+            assert versions <= {before, version}

@@ -32,7 +32,7 @@ def scattered(lake: Lake, request: pytest.FixtureRequest) -> Iterator[Lake]:
 
 
 def test_no_data_file_is_read_and_every_answer_stays(scattered: Lake) -> None:
-    asked = [*(col("k") == key for key in range(0, 240, 7)), *(question.predicate for question in QUESTIONS)]
+    asked = [*(col("k") == key for key in range(0, 240, 23)), *(question.predicate for question in QUESTIONS)]
     before = [kept(scattered.open(), predicate) for predicate in asked]
     units = [scattered.open().candidates(NAME, col("k").is_not_null()).sort_by([("path", "ascending")])]
     aside = scattered.table.rename(scattered.table.with_name("aside"))
