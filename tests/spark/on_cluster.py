@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
+from tests.spark.on_retry import lose_answers
 from tests.spark.support import kept, keys
 
 
@@ -25,6 +26,7 @@ def main(master: str, directory: Path) -> dict[str, Any]:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "4")
         .config("spark.locality.wait", "0")
+        .config("spark.task.maxFailures", "2")
         .getOrCreate()
     )
     _wait_for_executors(spark, 2)
@@ -41,6 +43,7 @@ def main(master: str, directory: Path) -> dict[str, Any]:
     found["orc"] = lake.create_index(
         spark.read.orc(str(directory / "orc")), BloomIndexConfig("orc", ["k"], fpp=1e-6)
     ).rows
+    found["lossy"] = lose_answers(spark, directory / "lossy")
     store = spark.sparkContext._jsc.sc().statusStore()
     executors = store.executorList(False)
     found["tasks"] = {

@@ -1,13 +1,10 @@
-"""Tasks that fail after they have written everything, run by test_retry in a process of its own."""
+"""Tasks that fail after they have written everything. Part of on_cluster."""
 
 from __future__ import annotations
 
 import datetime
-import json
-import sys
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import BuildFailedError
@@ -15,7 +12,12 @@ from lakebloom.index.plan import BuildPlan, FileGroup
 from lakebloom.spark import build, scan
 from tests.spark.support import kept, keys, snapshot, unit_filters
 
-_run_group = build.run_group
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+_run_group, _group_task = build.run_group, scan._GroupTask
 
 
 def _lost_at_first(plan: BuildPlan, group: FileGroup, *, capture: bool) -> Iterator[Any]:
@@ -34,24 +36,19 @@ def _always_lost(plan: BuildPlan, group: FileGroup, *, capture: bool) -> Iterato
     raise ConnectionError("the executor is gone")
 
 
-class _LostScan(scan._GroupTask):
+class _LostScan(_group_task):
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         from pyspark import TaskContext
 
-        rows = list(scan._GroupTask.__call__(self, batches))
+        rows = list(_group_task.__call__(self, batches))
         context = TaskContext.get()
         if rows and (context is None or context.attemptNumber() == 0):
             raise ConnectionError("the executor is gone")
         yield from rows
 
 
-def main(directory: Path) -> dict[str, Any]:
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[2,2]").config("spark.ui.enabled", "false")  # two cores, two attempts
-    builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.ui.showConsoleProgress", "false")
-    spark = builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
+def lose_answers(spark: SparkSession, directory: Path) -> dict[str, Any]:
+    """Build with tasks that lose their first answer, and with tasks that never answer."""
     table = keys(directory / "t", *(range(i, i + 100) for i in range(0, 600, 100)))
     lake = Lakebloom(spark, directory / "indexes")
     lake.create_index(table, BloomIndexConfig("calm", ["k"], fpp=1e-6, global_filter=True))
@@ -59,23 +56,24 @@ def main(directory: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     build.run_group = _lost_at_first
     lake.create_index(table, BloomIndexConfig("retried", ["k"], fpp=1e-6, global_filter=True))
-    found["parquet"] = _facts(lake, directory, "retried")
+    found["parquet"] = _facts(lake, "retried")
     build.run_group = _always_lost
     try:
         lake.create_index(table, BloomIndexConfig("failed", ["k"], fpp=1e-6))
     except BuildFailedError as error:
-        found["failed"] = [str(error), [str(path) for path in (directory / "indexes/failed").rglob("*.arrow")]]
+        found["failed"] = [str(error), [record.name for record in lake.indexes()]]
     build.run_group = _run_group
+    found["again"] = lake.create_index(table, BloomIndexConfig("failed", ["k"], fpp=1e-6)).version
 
     spark.range(0, 600, 1, 6).withColumnRenamed("id", "k").write.orc(str(directory / "orc"))
     scan._GroupTask = _LostScan  # type: ignore[misc]
     lake.create_index(spark.read.orc(str(directory / "orc")), BloomIndexConfig("scanned", ["k"], fpp=1e-6))
-    found["orc"] = _facts(lake, directory, "scanned")
-    spark.stop()
+    scan._GroupTask = _group_task  # type: ignore[misc]
+    found["orc"] = _facts(lake, "scanned")
     return found
 
 
-def _facts(lake: Lakebloom, directory: Path, name: str) -> dict[str, Any]:
+def _facts(lake: Lakebloom, name: str) -> dict[str, Any]:
     segments = snapshot(lake, name).entry.segments
     groups = [segment.id.split("-")[1] for segment in segments]
     orphaned = len(lake.verify_index(name, sample=0).orphaned)
@@ -99,7 +97,3 @@ def _grace(lake: Lakebloom, name: str) -> int:
         return lake.vacuum_index(name, datetime.timedelta(days=7)).files_removed
     finally:
         lake._spark.conf.unset("spark.lakebloom.vacuum.graceMs")
-
-
-if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]))))  # noqa: T201

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lakebloom.errors import NotFoundError
 from lakebloom.spark.messages import cause
 from lakebloom.storage import from_decoded
-from lakebloom.tables.files import TableFile
+from lakebloom.tables.files import TableFile, is_reachable
 from lakebloom.tables.glob import expand_braces
 from lakebloom.tables.listing import list_files
 from lakebloom.tables.membership import Found, members
@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 
     from lakebloom.store.records import SourceRecord
 
-_PYTHON_SCHEMES = ("file:", "s3:", "gs:", "az:", "abfs:")
-
 
 def reachable(uri: str) -> bool:
-    """Tell whether Python can read and write at this location without Spark."""
-    return uri.startswith(_PYTHON_SCHEMES)
+    """Tell whether Python can read and write at this location, in any process, without Spark."""
+    return is_reachable(uri) and not uri.startswith("memory:")
 
 
 def list_source(spark: SparkSession, source: SourceRecord, options: Mapping[str, str]) -> list[TableFile]:
