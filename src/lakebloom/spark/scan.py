@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +47,7 @@ _MORE_ROWS = 4
 
 _DISCOVERY = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 _FEW_TASKS = 8
+_S3_CLASS = "fs.s3.impl"
 
 SEED_ZERO = -365884300664092260
 """The bigint whose hash under Spark's seed 42 is 0."""
@@ -101,7 +102,20 @@ def _reader(spark: SparkSession, source: SourceRecord, files: list[TableFile]) -
     reader = spark.read.format(source.format).options(**source.options).schema(schema)
     # A file that Spark skipped would count as empty for good, whatever went wrong with it.
     reader = reader.option("ignoreCorruptFiles", "false").option("ignoreMissingFiles", "false")
-    return reader.load([escape(file.uri) for file in files])
+    s3 = _s3_scheme(spark)
+    return reader.load([escape(_with_scheme(file.uri, "s3", s3)) for file in files])
+
+
+def _s3_scheme(spark: SparkSession) -> str:
+    """Return what Spark calls S3. Here it is always s3:, but Hadoop serves s3a: only; EMR adds its own s3:."""
+    if is_connect(spark):
+        return "s3a" if spark.conf.get(f"spark.hadoop.{_S3_CLASS}", None) is None else "s3"
+    context: Any = spark.sparkContext
+    return "s3a" if context._jsc.hadoopConfiguration().get(_S3_CLASS) is None else "s3"
+
+
+def _with_scheme(uri: str, here: str, there: str) -> str:
+    return uri.replace(f"{here}://", f"{there}://", 1) if uri.startswith(f"{here}://") else uri
 
 
 def _sent(spec: ColumnSpec) -> Column:
