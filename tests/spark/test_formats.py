@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import BuildFailedError, DataFileError, InvalidArgumentError, UnsupportedSourceError
+from lakebloom.spark.scan import _reader
+from lakebloom.store.records import SourceRecord
+from lakebloom.tables.files import TableFile
 from tests.spark.support import indexed, kept, unit_filters
 
 if TYPE_CHECKING:
@@ -204,3 +208,21 @@ def test_a_file_that_changes_meanwhile_is_not_indexed(
         changed.clear()
         assert lake.refresh_index("by_value").files == 1
         assert kept(lake, "by_value", col("value") == "other") == ["4.csv"]
+
+
+@pytest.mark.parametrize("scheme", ["s3a", "s3"])
+def test_s3_by_the_name_that_spark_has_for_it(
+    spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest, scheme: str
+) -> None:
+    """Buckets are mounted on local disk, because Spark comes without a client for S3."""
+    append(spark, tmp_path / "t", "orc", 0, 10)
+    configuration: Any = spark.sparkContext._jsc.hadoopConfiguration()
+    for key, value in {
+        f"fs.{scheme}.impl": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme",
+        f"fs.viewfs.mounttable.{scheme}-bucket.link./lake": f"file://{tmp_path}",
+    }.items():
+        configuration.set(key, value)
+        request.addfinalizer(partial(configuration.unset, key))
+    source = SourceRecord("orc", (f"s3://{scheme}-bucket/lake/t",), schema_json=spark.range(1).schema.json())
+    files = [TableFile(f"s3://{scheme}-bucket/lake/t/{file.name}", 1, 1) for file in (tmp_path / "t").glob("*.orc")]
+    assert _reader(spark, source, files).inputFiles()[0].startswith(f"{scheme}://{scheme}-bucket/lake/t/part-")

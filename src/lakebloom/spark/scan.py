@@ -28,6 +28,7 @@ from lakebloom.sbbf.hashing import hash_array
 from lakebloom.sbbf.kernels import load_compiled
 from lakebloom.spark.global_merge import partial_rows
 from lakebloom.spark.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
+from lakebloom.spark.sources import is_connect
 from lakebloom.storage import from_encoded, open_storage
 from lakebloom.tables.columns import arrow_type
 from lakebloom.tables.glob import escape
