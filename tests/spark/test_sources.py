@@ -253,6 +253,10 @@ REFUSED: dict[str, tuple[Callable[[SparkSession, Path], Any], str]] = {
         lambda spark, path: spark.read.option("recursiveFileLookup", "true").parquet(str(path)),
         "the option recursiveFileLookup",
     ),
+    "credentials": (
+        lambda spark, path: spark.read.option("fs.s3a.secret.key", "s3cr3t").parquet(str(path)),
+        "the option fs.s3a.secret.key",
+    ),
 }
 
 

@@ -1,9 +1,9 @@
 """From hashes to the tiles of a segment.
 
 The hashes of a unit are kept until its end: only then is its number of distinct values known, and with it the exact
-size of its filter. When many have gathered, the units at hand become tiles and their hashes are let go, so memory
-stays bounded whatever the number of files. A single unit too large for that becomes a filter sized by its rows, which
-is folded when the unit ends.
+size of its filter. When many have gathered, over all columns, the finished units become tiles and their hashes are let
+go, so memory stays bounded whatever the number of files. Where a single unit is too large for that, its longest columns
+become filters sized by its rows, which are folded when the unit ends.
 """
 
 from __future__ import annotations
@@ -52,34 +52,41 @@ class TileBuilder:
         self._fixed_blocks = 0 if expected_items is None else sizes.blocks_for(expected_items, fpp)
         self._open: list[_UnitHashes | None] = [None] * num_columns
         self._closed: list[list[_UnitHashes]] = [[] for _ in range(num_columns)]
-        self._pending = 0
+        self.pending = 0
+        """How many hashes are held at the moment."""
 
     def begin(self, unit: int, column: int) -> None:
         """Start collecting a column of a unit. One that was begun and never ended is forgotten."""
         unfinished = self._open[column]
         if unfinished is not None:
-            self._pending -= unfinished.pending
+            self.pending -= unfinished.pending
         self._open[column] = _UnitHashes(unit)
 
     def add(self, column: int, hashes: HashArray, rows_in_unit: int) -> None:
         """Add values to the unit that was begun; ``rows_in_unit`` bounds how many it will have."""
         current = self._open[column]
         assert current is not None
-        if current.filters is None and current.pending + len(hashes) > _MAX_PENDING_HASHES:
-            self._start_filters(current, rows_in_unit)
+        if current.filters is None and self.pending + len(hashes) > _MAX_PENDING_HASHES:
+            self.flush()
+            self._start_filters(len(hashes), rows_in_unit)
         if current.filters is None:
             current.parts.append(hashes)
-            self._pending += len(hashes)
+            self.pending += len(hashes)
         else:
             _insert(current.filters, hashes)
 
-    def _start_filters(self, current: _UnitHashes, rows_in_unit: int) -> None:
+    def _start_filters(self, coming: int, rows_in_unit: int) -> None:
+        """Turn the longest columns of the unit at hand into filters, until there is room for the hashes to come."""
         blocks = self._fixed_blocks or _foldable(sizes.blocks_for(rows_in_unit, self._fpp))
-        current.filters = [Sbbf(blocks) for _ in range(self._num_layers)]
-        for part in current.parts:
-            _insert(current.filters, part)
-            self._pending -= len(part)
-        current.parts = []
+        columns = [column for column in self._open if column is not None and column.filters is None]
+        for column in sorted(columns, key=lambda column: column.pending, reverse=True):
+            if self.pending + coming <= _MAX_PENDING_HASHES:
+                return
+            column.filters = [Sbbf(blocks) for _ in range(self._num_layers)]
+            for part in column.parts:
+                _insert(column.filters, part)
+            self.pending -= column.pending
+            column.parts = []
 
     def end(self, column: int) -> None:
         """Close the column's unit. Tiles are written when enough has gathered."""
@@ -87,14 +94,14 @@ class TileBuilder:
         assert current is not None
         self._closed[column].append(current)
         self._open[column] = None
-        if self._pending > _MAX_PENDING_HASHES or current.filters is not None:
+        if self.pending > _MAX_PENDING_HASHES or current.filters is not None:
             self.flush()
 
     def flush(self) -> None:
         """Write the tiles of all closed units."""
         for column, units in enumerate(self._closed):
             self._write(column, units)
-            self._pending -= sum(unit.pending for unit in units)
+            self.pending -= sum(unit.pending for unit in units)
             self._closed[column] = []
 
     def _write(self, column: int, units: list[_UnitHashes]) -> None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _FILE_CHOOSING_OPTIONS = ("pathGlobFilter", "modifiedBefore", "modifiedAfter", "recursiveFileLookup")
 _NOT_THERE = re.compile(r"\[(PATH_NOT_FOUND|TABLE_OR_VIEW_NOT_FOUND)")
 _PATH_OPTIONS = frozenset({"path", "paths"})
+_SECRET_OPTION = re.compile(r"^(spark\.hadoop\.)?fs\.|secret|password|passphrase|token|credential|key", re.IGNORECASE)
 
 
 def is_connect(spark: SparkSession) -> bool:
@@ -69,6 +70,7 @@ def resolve(spark: SparkSession, source: Any) -> SourceRecord:
         schema_json = frame.schema.json()
         scan = connect_scan(spark, frame) if is_connect(spark) else classic_scan(frame)
     _require_all_files(scan.options)
+    _require_no_secrets(scan.options)
     return SourceRecord(
         format=scan.format,
         locations=scan.locations,
@@ -118,4 +120,14 @@ def _require_all_files(options: Mapping[str, str]) -> None:
             "an index covers the files that Spark finds in its locations by itself",
             found=f"the option {', '.join(chosen)}",
             hint="name the files or a glob as the path instead",
+        )
+
+
+def _require_no_secrets(options: Mapping[str, str]) -> None:
+    secrets = sorted(key for key in options if _SECRET_OPTION.search(key))
+    if secrets:
+        raise UnsupportedSourceError(
+            "an index keeps a reader's options for its refreshes, and must not keep access keys",
+            found=f"the option {', '.join(secrets)}",
+            hint="set it in Spark's configuration (spark.hadoop.…), and read without the option",
         )
