@@ -17,6 +17,7 @@
     │   ├── ColumnNotFoundError       it has no such column
     │   ├── DataFileError             one of its files cannot be read
     │   └── UnsupportedSourceError    it does not read files, or not in a way an index can follow
+    ├── UnsupportedSessionError   a Spark session that cannot do what was asked
     └── BloomIndexError           an index that cannot do what was asked
         ├── IndexNotFoundError        there is none of this name
         ├── IndexExistsError          there is one already
@@ -62,6 +63,7 @@ __all__ = [
     "StorageError",
     "UnknownFormatError",
     "UnsupportedFilterError",
+    "UnsupportedSessionError",
     "UnsupportedSourceError",
     "UnsupportedTypeError",
     "ValueConversionError",
@@ -190,6 +192,12 @@ class UnsupportedSourceError(SourceError):
     """The source does not read files, or not in a way that an index can follow."""
 
     code = "UNSUPPORTED_SOURCE"
+
+
+class UnsupportedSessionError(LakebloomError):
+    """A Spark session, or none, that cannot do what was asked."""
+
+    code = "UNSUPPORTED_SESSION"
 
 
 class BloomIndexError(LakebloomError):

@@ -10,8 +10,9 @@ import datetime
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from lakebloom.errors import InvalidArgumentError, NotFoundError, UnsupportedSourceError
+from lakebloom.errors import InvalidArgumentError, LakebloomError, NotFoundError, UnsupportedSourceError
 from lakebloom.index import compact, lifecycle, vacuum
+from lakebloom.index.advise import Advisor
 from lakebloom.index.ask import Reader, candidate_table
 from lakebloom.index.building import Workshop
 from lakebloom.index.catalog import Catalog
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from lakebloom.index.plan import Progress
     from lakebloom.index.reports import BuildReport, OperationReport, VacuumReport, VerifyReport
     from lakebloom.predicate.tree import Predicate
+    from lakebloom.spark.skipping import Skipping
 
 __all__ = ["Lakebloom"]
 
@@ -65,6 +67,7 @@ class Lakebloom:
         classic = spark if spark is not None and hasattr(spark, "_jsparkSession") else None
         self._catalog = Catalog(chosen, options, classic)
         self._readers: dict[str, Reader] = {}
+        self._skipping: Skipping | None = None
 
     @property
     def location(self) -> str:
@@ -86,8 +89,7 @@ class Lakebloom:
         from lakebloom.spark.build import SparkBuilder
 
         builder = SparkBuilder(self._spark, self._catalog)
-        case_sensitive = str(self._spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
-        return self._spark, Workshop(self._catalog, builder, self._settings(), progress, case_sensitive)
+        return self._spark, Workshop(self._catalog, builder, self._settings(), progress)
 
     # Building
 
@@ -190,6 +192,42 @@ class Lakebloom:
         Files that the index does not know as they are now are read in full ("scan"), left out ("skip"), or an error.
         """
         return lookup(self._reader(name), predicate, columns, limit, unindexed, self._data_options())
+
+    # Skipping in queries
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the session's queries use these indexes."""
+        return self._skipping is not None and self._skipping.installed
+
+    def enable(self) -> None:
+        """Let every later query of the session skip files that cannot match. Call it again after changes elsewhere.
+
+        What this object creates, refreshes or deletes is noticed by itself; so are new versions of known indexes,
+        whoever writes them. Raises UnsupportedSessionError on Spark Connect.
+        """
+        from lakebloom.spark.skipping import Skipping, require_classic
+
+        spark = require_classic(self._spark)
+        if self._skipping is None:
+            advisor = Advisor(self._reader)
+            self._skipping = Skipping(spark, advisor, lambda: self._settings().query_timeout_ms / 1000)
+        self._publish()
+        self._skipping.install()
+
+    def disable(self) -> None:
+        """Let later queries read everything again. Other rules of the session's optimizer stay."""
+        if self._skipping is not None:
+            self._skipping.remove()
+
+    def _publish(self) -> None:
+        if self._skipping is None:
+            return
+        entries = []
+        for name in self._catalog.names():
+            with suppress(LakebloomError):  # one that cannot be read must not keep the others from being used
+                entries.append(self._catalog.index(name).log.newest())
+        self._skipping.publish(entries)
 
     def _reader(self, name: str) -> Reader:
         if name not in self._readers:

@@ -27,13 +27,10 @@ def assert_nothing_there(lake: Lake) -> None:
     assert list(open_storage(lake.location).temporaries("")) == []
 
 
-def create(lake: Lake, columns: list[str], *, case_sensitive: bool = False, **source: Any) -> None:
-    import dataclasses
-
+def create(lake: Lake, columns: list[str], **source: Any) -> None:
     record, schema = source_of(lake.table, lake.types)
     changed = SourceRecord(**{**{name: getattr(record, name) for name in record.__struct_fields__}, **source})
-    shop = dataclasses.replace(workshop(lake.catalog()), case_sensitive=case_sensitive)
-    create_index(shop, changed, schema, BloomIndexConfig(NAME, columns))
+    create_index(workshop(lake.catalog()), changed, schema, BloomIndexConfig(NAME, columns))
 
 
 # The configuration by itself

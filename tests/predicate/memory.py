@@ -29,6 +29,7 @@ class ExactFilters:
     unknown_null_counts: Collection[int] = ()
     """Units whose count is a lie: all NULL where there is none, none where there are some."""
     unknown_row_counts: Collection[int] = ()
+    rate: float = 0.0
     probes: list[tuple[ColumnPath, int]] = field(default_factory=list)
     """What was asked of the filters: column and number of hashes."""
 
@@ -49,6 +50,9 @@ class ExactFilters:
     def hashes_of(self, unit: pa.Table, column: ColumnPath) -> HashArray:
         array = leaf(unit, column).cast(arrow_type(self.types[column]))
         return hash_array(array.drop_null())[0]
+
+    def false_positive_rate(self, column: ColumnPath) -> float:
+        return self.rate
 
     def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
         known = np.array([i not in self.unknown_null_counts for i in range(self.num_units)], dtype=np.bool_)

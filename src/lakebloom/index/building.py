@@ -52,7 +52,6 @@ class Workshop:
     builder: Builder
     settings: Settings
     progress: Callable[[Progress], None] | None = None
-    case_sensitive: bool = False
 
 
 def shape_of(
@@ -70,13 +69,14 @@ def shape_of(
     if source.format != PARQUET:
         return estimate.Shape(units=len(files), rows=0)
     return estimate.sample_shape(
-        files, _specs(config), config.granularity, workshop.catalog.options, case_sensitive=workshop.case_sensitive
+        files, _specs(config), config.granularity, workshop.catalog.options, case_sensitive=source.case_sensitive
     )
 
 
 def plan_build(
     workshop: Workshop,
     config: ConfigRecord,
+    source: SourceRecord,
     files: Sequence[TableFile],
     all_files: Sequence[TableFile],
     shape: estimate.Shape,
@@ -93,7 +93,7 @@ def plan_build(
         fpp=fpp,
         expected_items=config.expected_items,
         storage_options=workshop.catalog.options,
-        case_sensitive=workshop.case_sensitive,
+        case_sensitive=source.case_sensitive,
         global_blocks=_largest_global(workshop.settings) if config.global_filter else None,
     )
 

@@ -49,14 +49,14 @@ def create_index(
     index = workshop.catalog.index(config.name)
     with phases.timed("check"):
         _require_new(index)
-        record = _resolved(config, source, schema, case_sensitive=workshop.case_sensitive)
+        record = _resolved(config, source, schema)
     with phases.timed("list"):
         files = workshop.builder.list_files(source)
         if not files:
             raise NoFilesError(
                 "there is nothing to index", found=f"no files in {', '.join(source.locations)}", hint="check the path"
             )
-        plan = plan_build(workshop, record, files, files, shape_of(workshop, record, source, files))
+        plan = plan_build(workshop, record, source, files, files, shape_of(workshop, record, source, files))
     with phases.timed("build"):
         result = resized_globals(run_build(workshop, index, plan, source, files), record)
     with phases.timed("commit"), discarding(index, plan.build_id):
@@ -133,15 +133,13 @@ def require_something(result: BuildResult, num_files: int) -> None:
     )
 
 
-def _resolved(
-    config: BloomIndexConfig, source: SourceRecord, schema: Sequence[ColumnRecord], *, case_sensitive: bool
-) -> ConfigRecord:
+def _resolved(config: BloomIndexConfig, source: SourceRecord, schema: Sequence[ColumnRecord]) -> ConfigRecord:
     if config.granularity != "file" and source.format != PARQUET:
         raise InvalidArgumentError(
             f"{source.format} files have no row positions", found=f"granularity {config.granularity!r}",
             hint='use granularity="file"',
         )  # fmt: skip
-    columns = [_find(path, source, schema, case_sensitive=case_sensitive) for path in config.paths]
+    columns = [_find(path, source, schema) for path in config.paths]
     for column in columns:
         arrow_type(column.type)
         if columns.count(column) > 1:
@@ -156,11 +154,9 @@ def _resolved(
     )
 
 
-def _find(
-    path: ColumnPath, source: SourceRecord, schema: Sequence[ColumnRecord], *, case_sensitive: bool
-) -> ColumnRecord:
+def _find(path: ColumnPath, source: SourceRecord, schema: Sequence[ColumnRecord]) -> ColumnRecord:
     def folded(name: ColumnPath) -> ColumnPath:
-        return name if case_sensitive else tuple(part.lower() for part in name)
+        return name if source.case_sensitive else tuple(part.lower() for part in name)
 
     partitions = {folded((name,)) for name in source.partition_columns}
     if folded(path) in partitions:

@@ -104,7 +104,7 @@ class _Refresh:
                 shape = shape_of(self._workshop, config, source, files)
             except LakebloomError:
                 shape = Shape(units=len(files), rows=0)  # the build will skip them all and say why
-            return plan_build(self._workshop, config, files, self._listed, shape)
+            return plan_build(self._workshop, config, source, files, self._listed, shape)
 
     def _build(self, plan: BuildPlan, files: Sequence[TableFile]) -> BuildResult:
         with self._phases.timed("build"):

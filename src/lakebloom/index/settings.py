@@ -30,6 +30,9 @@ class Settings:
     vacuum_grace_ms: int = _DAY_MS
     """How old a file that no version names must be before it counts as left over: longer than any build takes."""
 
+    query_timeout_ms: int = 5000
+    """How long the planning of a query waits for an index before it goes on without."""
+
     @classmethod
     def parse(cls, values: Mapping[str, str]) -> Settings:
         """Return the settings of keys that start with ``spark.lakebloom.``; other keys are not looked at.
@@ -55,6 +58,7 @@ KEYS = {
     f"{PREFIX}global.maxBytes": "global_max_bytes",
     f"{PREFIX}vacuum.retentionMs": "vacuum_retention_ms",
     f"{PREFIX}vacuum.graceMs": "vacuum_grace_ms",
+    f"{PREFIX}query.timeoutMs": "query_timeout_ms",
 }
 assert set(KEYS.values()) == {field.name for field in fields(Settings)}
 

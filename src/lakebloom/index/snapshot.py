@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from lakebloom.store.segments import Segment
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
+    from lakebloom.predicate.units import IntArray
     from lakebloom.sbbf.kernels import BoolArray
     from lakebloom.storage import Storage
     from lakebloom.store.records import Entry
@@ -45,6 +49,25 @@ class Snapshot:
             segment.units.of_files(last[file.uri] == number for file in segment.units.distinct_files)
             for number, segment in enumerate(self.segments)
         ]
+
+    @cached_property
+    def numbered_files(self) -> tuple[list[TableFile], list[IntArray]]:
+        """The files that the index knows, and for each segment which of them each unit belongs to.
+
+        -1 is a unit that does not count.
+        """
+        numbers = {uri: number for number, uri in enumerate(self.files)}
+        of_units = []
+        for segment, current in zip(self.segments, self.current, strict=True):
+            of_files = np.array([numbers[file.uri] for file in segment.units.distinct_files], dtype=np.int64)
+            of_units.append(np.where(current, of_files[segment.units.file_numbers], -1))
+        return list(self.files.values()), of_units
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The same for versions with the same segments, which number the same files in the same way."""
+        ids = "\n".join(segment.record.id for segment in self.segments)
+        return hashlib.blake2b(ids.encode(), digest_size=16).hexdigest()
 
     def listed(self, files: Container[TableFile]) -> list[BoolArray]:
         """For each segment, the units that count and whose file is one of these."""

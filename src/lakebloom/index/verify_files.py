@@ -14,7 +14,6 @@ from lakebloom.sbbf.layers import mix
 from lakebloom.store.tiles import read_tile
 from lakebloom.store.units import NO_TILE
 from lakebloom.tables.parquet_columns import ColumnSpec, ParquetColumns
-from lakebloom.tables.spark_schema import leaf_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.sbbf.kernels import WordArray
-    from lakebloom.store.records import SourceRecord
     from lakebloom.store.segments import Segment
     from lakebloom.tables.files import TableFile
 
@@ -34,7 +32,7 @@ class FileCheck:
     def __init__(self, snapshot: Snapshot, options: Mapping[str, str]) -> None:
         self._snapshot = snapshot
         self._options = options
-        self._case_sensitive = _needs_case(snapshot.entry.source)
+        self._case_sensitive = snapshot.entry.source.case_sensitive
         self.files_checked = self.values_checked = self.false_negatives = 0
         self.unreadable: list[str] = []
 
@@ -144,12 +142,6 @@ class _Filters:
                 self._words[tile.file.path] = read_tile(self._storage, tile)
             layers.append(Sbbf.from_words(np.ascontiguousarray(self._words[tile.file.path][:, slot])))
         return layers
-
-
-def _needs_case(source: SourceRecord) -> bool:
-    """Tell whether the table has names that differ only in case, which only a case-sensitive session can read."""
-    names = [path for path, _ in leaf_types(source.schema_json)] if source.schema_json else []
-    return len({tuple(part.lower() for part in path) for path in names}) < len(names)
 
 
 def _slots(tile_numbers: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.int64]]:

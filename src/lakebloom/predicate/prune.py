@@ -12,6 +12,7 @@ Nothing is caught here. Whoever asks treats an error as "everything matches".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -54,6 +55,8 @@ class Used:
     column: ColumnPath
     units_asked: int
     units_dropped: int
+    false_positives: float = 0.0
+    """How many of the units asked about are expected to be kept for nothing."""
 
     @property
     def text(self) -> str:
@@ -100,16 +103,27 @@ def can_match(
 
 
 class Pruner:
-    """One predicate, to be asked of several sets of units: values are hashed once for each type of column."""
+    """One predicate, to be asked of several sets of units: values are hashed once for each type of column.
 
-    def __init__(self, predicate: Predicate, *, resolve: Resolver = exact_name, max_values: int = MAX_VALUES) -> None:
+    ``hopeless`` is the share of units kept for nothing from which on a list of values is not asked at all.
+    """
+
+    def __init__(
+        self,
+        predicate: Predicate,
+        *,
+        resolve: Resolver = exact_name,
+        max_values: int = MAX_VALUES,
+        hopeless: float = math.inf,
+    ) -> None:
         self._question = normalise(predicate)
         self._resolve = resolve
         self._hashes = _Hashes(max_values)
+        self._hopeless = hopeless
 
     def can_match(self, filters: UnitFilters) -> Pruned:
         """Tell which of these units can hold a row for which the predicate is TRUE. False is certain."""
-        asking = _Asking(filters, self._resolve, self._hashes)
+        asking = _Asking(filters, self._resolve, self._hashes, self._hopeless)
         keep = asking.ask(self._question, np.ones(filters.num_units, dtype=np.bool_))
         return Pruned(keep, tuple(asking.used), tuple(asking.unused))
 
@@ -118,6 +132,8 @@ class Pruner:
 class _Plan:
     column: ColumnPath
     hashes: HashArray | None = None
+    kept_for_nothing: float = 0.0
+    """The share of units that seem to hold one of the values and do not."""
 
 
 class _Hashes:
@@ -141,8 +157,8 @@ class _Hashes:
 class _Asking:
     """One predicate asked of one set of units."""
 
-    def __init__(self, filters: UnitFilters, resolve: Resolver, hashes: _Hashes) -> None:
-        self._filters, self._resolve, self._hashes = filters, resolve, hashes
+    def __init__(self, filters: UnitFilters, resolve: Resolver, hashes: _Hashes, hopeless: float) -> None:
+        self._filters, self._resolve, self._hashes, self._hopeless = filters, resolve, hashes, hopeless
         self.used: list[Used] = []
         self.unused: list[Unused] = []
 
@@ -181,7 +197,8 @@ class _Asking:
             return open_units
         kept = open_units & self._answer(leaf, plan, open_units)
         asked = int(np.count_nonzero(open_units))
-        self.used.append(Used(leaf.source, plan.column, asked, asked - int(np.count_nonzero(kept))))
+        dropped = asked - int(np.count_nonzero(kept))
+        self.used.append(Used(leaf.source, plan.column, asked, dropped, asked * plan.kept_for_nothing))
         return kept
 
     def _plan(self, leaf: Leaf) -> _Plan | Reason:
@@ -197,7 +214,10 @@ class _Asking:
         if not isinstance(leaf, OneOf):
             return _Plan(column)
         hashes = self._hashes.of(leaf, column_type)
-        return hashes if isinstance(hashes, Reason) else _Plan(column, hashes)
+        if isinstance(hashes, Reason):
+            return hashes
+        kept_for_nothing = -math.expm1(len(hashes) * math.log1p(-self._filters.false_positive_rate(column)))
+        return Reason.NOT_SELECTIVE if kept_for_nothing > self._hopeless else _Plan(column, hashes, kept_for_nothing)
 
     def _answer(self, leaf: Leaf, plan: _Plan, open_units: BoolArray) -> BoolArray:
         match leaf:

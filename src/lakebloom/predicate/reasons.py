@@ -1,4 +1,7 @@
-"""Why a part of a predicate dropped nothing: stable codes, each with what to do about it."""
+"""Why an index, or a part of a predicate, dropped nothing: stable codes, each with what to do about it.
+
+docs/REASONS.md lists them with an example each.
+"""
 
 from __future__ import annotations
 
@@ -62,6 +65,62 @@ class Reason(str, enum.Enum):
         "NOT_NEEDED",
         "the other conditions had already decided about every unit",
         "none needed",
+    )
+
+    NOT_SELECTIVE = (
+        "NOT_SELECTIVE",
+        "nearly every file would be kept: the list is long for the rate of the filters, or the filters are full",
+        "ask for fewer values, or build the index with a lower fpp or the right expected_items",
+    )
+    NO_USABLE_PREDICATE = (
+        "NO_USABLE_PREDICATE",
+        "no part of the condition is one that filters answer",
+        "compare an indexed column with =, <=>, IN, IS NULL or IS NOT NULL",
+    )
+    NO_MATCHING_INDEX = (
+        "NO_MATCHING_INDEX",
+        "no index covers the place where these files are",
+        "create_index over this table",
+    )
+    READ_DIFFERS = (
+        "READ_DIFFERS",
+        "the query reads the files in another way than the index did",
+        "read with the same format, schema, options and session settings as the index, or create one for this reading",
+    )
+    UNSUPPORTED_TABLE = (
+        "UNSUPPORTED_TABLE",
+        "the files are listed by a table format or a stream, which has a say in what they hold",
+        "none yet",
+    )
+    CACHED = (
+        "CACHED",
+        "the rows come from Spark's cache",
+        "none needed; unpersist() to read the files again",
+    )
+    STALE_FILES = (
+        "STALE_FILES",
+        "some files are new, or changed since they were indexed, and are read",
+        "refresh_index",
+    )
+    INDEX_UNREADABLE = (
+        "INDEX_UNREADABLE",
+        "the index could not be read",
+        "see the message; verify_index tells what is damaged",
+    )
+    TIMED_OUT = (
+        "TIMED_OUT",
+        "the index did not answer in time",
+        "raise spark.lakebloom.query.timeoutMs, or move the index closer",
+    )
+    DELETED = (
+        "DELETED",
+        "the index is deleted",
+        "restore_index brings it back",
+    )
+    DISABLED = (
+        "DISABLED",
+        "skipping was not enabled when the query was planned",
+        "call enable() and run the query again",
     )
 
     @classmethod

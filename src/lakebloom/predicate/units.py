@@ -31,6 +31,9 @@ class UnitFilters(Protocol):
     def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
         """Tell which units may hold at least one of these distinct hashes. Where that is not known, True."""
 
+    def false_positive_rate(self, column: ColumnPath) -> float:
+        """Return how often, on average, a unit seems to hold a value that it does not."""
+
     def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
         """Return the number of NULLs and whether it is known. A leaf is NULL where a struct around it is."""
 

@@ -25,7 +25,7 @@ from lakebloom.spark.listing import list_source, reachable
 from lakebloom.spark.messages import cause
 from lakebloom.spark.progress import progress_of, watch
 from lakebloom.spark.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
-from lakebloom.spark.scan import files_listed_in_few_tasks, scan_tasks, with_empty
+from lakebloom.spark.scan import scan_tasks, session_for_scan, with_empty
 from lakebloom.spark.sources import is_connect
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class SparkBuilder:
             )
         with watch(storage, plan, groups, progress), _failures_named():
             if scanned:
-                with files_listed_in_few_tasks(self._spark, self.parallelism()):
+                with session_for_scan(self._spark, self.parallelism(), case_sensitive=source.case_sensitive):
                     rows = _merged(scan_tasks(self._spark, plan, source, groups, capture=capture), plan).collect()
             else:
                 rows = _merged(_parquet_tasks(self._spark, plan, groups, capture=capture), plan).collect()

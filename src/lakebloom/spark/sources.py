@@ -78,6 +78,7 @@ def resolve(spark: SparkSession, source: Any) -> SourceRecord:
         table=table or scan.table,
         schema_json=schema_json,
         partition_columns=scan.partition_columns,
+        case_sensitive=str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true",
     )
 
 

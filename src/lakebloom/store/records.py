@@ -46,6 +46,8 @@ class SourceRecord(Record, frozen=True):
     schema_json: str | None = None
     """The table's schema as Spark writes it in JSON."""
     partition_columns: tuple[str, ...] = ()
+    case_sensitive: bool = False
+    """Whether names in files are compared with regard to case."""
 
 
 class ConfigRecord(Record, frozen=True):

@@ -8,6 +8,7 @@ A segment is invisible until a commit names it, so a task that fails or runs twi
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 FOLDER = "segments"
 _LABEL_LENGTH = 80
+_SAMPLED_BLOCKS = 16
+_FULL = 1 - 1e-9
 _PROBE_BYTES = 16 << 20
 """How much of a tile is held at once while many values are looked up."""
 
@@ -95,6 +98,8 @@ class Segment:
         self.record = record
         self._storage = storage
         self._columns = {column.path: number for number, column in enumerate(config.columns)}
+        self._sized_by_content = config.expected_items is None
+        self._rates: dict[ColumnPath, float] = {}
 
     @cached_property
     def units(self) -> UnitTable:
@@ -118,6 +123,25 @@ class Segment:
     def null_counts(self, column: ColumnPath) -> tuple[np.ndarray[Any, np.dtype[np.int64]], BoolArray]:
         """Return the number of NULLs of each unit, and whether it is known."""
         return self.units.null_counts(self._columns[column])
+
+    def false_positive_rate(self, column: ColumnPath) -> float:
+        """Return the rate the filters were sized for; of filters of a fixed size, what some of their blocks show."""
+        if self._sized_by_content:
+            return self.record.fpp
+        if column not in self._rates:
+            layered = list(self.layers(self._columns[column]).values())
+            rates = [math.prod(self._shown_rate(tile) for tile in layers) for layers in layered]
+            units = [layers[0].num_units for layers in layered]
+            self._rates[column] = float(np.average(rates, weights=units)) if layered else 0.0
+        return self._rates[column]
+
+    def _shown_rate(self, tile: TileRecord) -> float:
+        step = max(1, tile.num_blocks // _SAMPLED_BLOCKS)
+        rows = tiles.read_rows(self._storage, tile, np.arange(0, tile.num_blocks, step)[:_SAMPLED_BLOCKS])
+        words = np.stack([np.asarray(row).view(np.uint32) for row in rows])
+        # A value is found where its bit in each of the eight words is set.
+        set_bits = np.unpackbits(words.view(np.uint8), axis=-1).reshape(*words.shape, 32).mean(axis=-1)
+        return min(float(set_bits.prod(axis=-1).mean()), _FULL)
 
     def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
         """Tell for each unit whether it may hold a value with one of these hashes."""

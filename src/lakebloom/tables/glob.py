@@ -18,7 +18,7 @@ from typing import NoReturn
 
 from lakebloom.errors import InvalidArgumentError
 
-__all__ = ["compile_component", "escape", "expand_braces", "is_glob", "unescape"]
+__all__ = ["compile_component", "escape", "expand_braces", "fixed_part", "is_glob", "unescape"]
 
 _SPECIAL = re.compile(r"[{}\[\]*?\\]")
 
@@ -45,6 +45,17 @@ def unescape(component: str) -> str | None:
     """
     plain = re.sub(r"\\(.)", "", component, flags=re.DOTALL)
     return None if re.search(r"[{\[*?\\]", plain) else re.sub(r"\\(.)", r"\1", component, flags=re.DOTALL)
+
+
+def fixed_part(pattern: str) -> str:
+    r"""Return the directory below which everything lies that a pattern matches, or the only path it matches.
+
+    >>> fixed_part(r"s3://lake/t\[1\]/day=*/x.parquet")
+    's3://lake/t[1]'
+    """
+    names = [unescape(component) for component in pattern.split("/")]
+    known = names.index(None) if None in names else len(names)
+    return "/".join(name for name in names[:known] if name is not None)
 
 
 def expand_braces(pattern: str) -> list[str]:

@@ -1,0 +1,189 @@
+"""What indexes say about one scan of a query: which files it can leave out, and why not more.
+
+The asker, Spark's optimizer for example, describes how it reads the files and what it looks for. An index answers only
+if it has read them in the same way. An answer is about files as they were indexed; the asker leaves out those whose
+path, size and time of change it finds unchanged.
+
+Nothing raises here: an index that cannot be read, or not in time, has nothing to say.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from lakebloom.errors import IndexNotFoundError, IndexStateError
+from lakebloom.index.ask import resolver
+from lakebloom.predicate.prune import Pruner
+from lakebloom.predicate.reasons import Reason
+from lakebloom.predicate.tree import Predicate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lakebloom.index.ask import Reader
+    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.predicate.prune import Pruned
+    from lakebloom.predicate.units import BoolArray, HashArray, IntArray
+    from lakebloom.store.records import SourceRecord
+    from lakebloom.store.segments import Segment
+    from lakebloom.tables.columns import ColumnPath
+
+__all__ = ["Advice", "Advisor", "Reading", "Unanswered", "why_not"]
+
+LOG = logging.getLogger("lakebloom")
+HOPELESS = 0.9
+"""From this share of files kept for nothing on, a list of values is not asked."""
+_REST_S = 30.0
+"""How long an index that did not answer in time is left alone."""
+_CASE_SENSITIVE = "spark.sql.caseSensitive"
+_UNLIKE_THE_BUILD = ("spark.sql.parquet.fieldId.read.enabled", "spark.sql.parquet.int96TimestampConversion")
+"""Settings under which Spark finds other columns or values in a Parquet file than the build did."""
+_TEXT_FORMATS = frozenset({"csv", "json", "text", "xml"})
+"""What a line means depends on the whole schema, and whether it is NULL also on the other columns that are read."""
+_NOT_ABOUT_VALUES = frozenset({"path", "paths", "basepath", "mergeschema", "serialization.format"})
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """How a query reads files, and the condition on them; None where there is none."""
+
+    format: str
+    schema: dict[str, Any]
+    options: dict[str, str]
+    session: dict[str, str]
+    predicate: Predicate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What an index said. ``kept`` has an entry for each of the snapshot's numbered files."""
+
+    name: str
+    snapshot: Snapshot
+    kept: BoolArray
+    segments: tuple[Pruned, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """Why an index said nothing."""
+
+    name: str
+    reason: Reason
+    message: str = ""
+
+
+def why_not(source: SourceRecord, reading: Reading) -> Reason | None:
+    """Tell why an index says nothing about files that are read like this; None: it does."""
+    case_sensitive = reading.session.get(_CASE_SENSITIVE, "false") == "true"
+    if source.format != reading.format.lower() or source.case_sensitive != case_sensitive:
+        return Reason.READ_DIFFERS
+    if source.format == "parquet":
+        unlike = any(reading.session.get(key, "false") == "true" for key in _UNLIKE_THE_BUILD)
+        return Reason.READ_DIFFERS if unlike else None
+    if _about_values(source.options) != _about_values(reading.options):
+        return Reason.READ_DIFFERS
+    if source.format in _TEXT_FORMATS and not _same_fields(source, reading):
+        return Reason.READ_DIFFERS
+    return None
+
+
+def _about_values(options: dict[str, str]) -> dict[str, str]:
+    lowered = {key.lower(): value for key, value in options.items()}
+    return {key: value for key, value in lowered.items() if key not in _NOT_ABOUT_VALUES}
+
+
+def _same_fields(source: SourceRecord, reading: Reading) -> bool:
+    stored = msgspec.json.decode(source.schema_json or "{}").get("fields", [])
+    fields = [(field["name"], field["type"]) for field in stored if field["name"] not in source.partition_columns]
+    return fields == [(field["name"], field["type"]) for field in reading.schema.get("fields", [])]
+
+
+class Advisor:
+    """Asks indexes, and remembers which of them have failed."""
+
+    def __init__(self, reader: Callable[[str], Reader]) -> None:
+        self._reader = reader
+        self._warned: set[tuple[str, str]] = set()
+        self._resting_until_s: dict[str, float] = {}
+
+    def ask(self, name: str, reading: Reading, timeout_s: float) -> Advice | Unanswered:
+        """Return what an index says, in about this time."""
+        if time.monotonic() < self._resting_until_s.get(name, 0.0):
+            return Unanswered(name, Reason.TIMED_OUT, f"it did not answer before, and is not asked for {_REST_S:.0f} s")
+        answers: list[Advice | Unanswered] = []
+        # A thread of its own, left behind if it hangs: nothing else ends a read from a store that does not answer.
+        thread = threading.Thread(target=lambda: answers.append(self._ask(name, reading)), daemon=True)
+        thread.start()
+        thread.join(timeout_s)
+        if not answers:
+            self._resting_until_s[name] = time.monotonic() + _REST_S
+            answers.append(Unanswered(name, Reason.TIMED_OUT, f"no answer within {timeout_s:.1f} s"))
+        self._warn(answers[0])
+        return answers[0]
+
+    def _ask(self, name: str, reading: Reading) -> Advice | Unanswered:
+        try:
+            return self._reader(name).with_newest(lambda snapshot: _advice(name, snapshot, reading))
+        except IndexStateError as error:
+            return Unanswered(name, Reason.DELETED, str(error))
+        except IndexNotFoundError as error:
+            return Unanswered(name, Reason.NO_MATCHING_INDEX, str(error))
+        except Exception as error:
+            return Unanswered(name, Reason.INDEX_UNREADABLE, str(error) or repr(error))
+
+    def _warn(self, answer: Advice | Unanswered) -> None:
+        if isinstance(answer, Advice) or answer.reason not in (Reason.INDEX_UNREADABLE, Reason.TIMED_OUT):
+            return
+        if (answer.name, answer.reason.value) not in self._warned:
+            self._warned.add((answer.name, answer.reason.value))
+            LOG.warning("index %s skips nothing, %s: %s", answer.name, answer.reason.value, answer.message)
+
+
+def _advice(name: str, snapshot: Snapshot, reading: Reading) -> Advice | Unanswered:
+    reason = why_not(snapshot.entry.source, reading)
+    if reason is None and reading.predicate is None:
+        reason = Reason.NO_USABLE_PREDICATE
+    if reason is not None or reading.predicate is None:
+        return Unanswered(name, reason or Reason.NO_USABLE_PREDICATE)
+    pruner = Pruner(reading.predicate, resolve=resolver(snapshot), hopeless=HOPELESS)
+    knows_nulls = snapshot.entry.source.format not in _TEXT_FORMATS
+    pruned = [pruner.can_match(_Asked(segment, knows_nulls)) for segment in snapshot.segments]
+    files, of_units = snapshot.numbered_files
+    kept = np.zeros(len(files), dtype=np.bool_)
+    for segment, numbers in zip(pruned, of_units, strict=True):
+        kept[numbers[segment.keep & (numbers >= 0)]] = True
+    return Advice(name, snapshot, kept, tuple(pruned))
+
+
+class _Asked:
+    """A segment; where its null counts cannot be relied on, it says that it does not know them."""
+
+    def __init__(self, segment: Segment, knows_nulls: bool) -> None:
+        self._segment, self._knows_nulls = segment, knows_nulls
+
+    @property
+    def num_units(self) -> int:
+        return self._segment.num_units
+
+    def column_type(self, column: ColumnPath) -> str | None:
+        return self._segment.column_type(column)
+
+    def false_positive_rate(self, column: ColumnPath) -> float:
+        return self._segment.false_positive_rate(column)
+
+    def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
+        return self._segment.might_contain_any(column, hashes)
+
+    def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
+        counts, known = self._segment.null_counts(column)
+        return counts, known if self._knows_nulls else np.zeros_like(known)
+
+    def row_counts(self) -> IntArray:
+        return self._segment.row_counts()

@@ -1,0 +1,216 @@
+package io.lakebloom.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.Function;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.CatalogFileIndex;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.Function1;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Finds conditions directly above files, asks Python which of the files can match, and leaves the others out.
+ *
+ * Python is asked only if an index covers the place and the condition names one of its columns in a way that filters
+ * can answer. Whatever goes wrong, the plan stays as it was.
+ */
+public final class LakebloomRule extends Rule {
+    private static final Logger LOG = LoggerFactory.getLogger("lakebloom");
+    private final ObjectMapper mapper = new ObjectMapper();
+    private final Function python;
+    private final Set warned = Collections.synchronizedSet(new HashSet());
+    private final Map known = Collections.synchronizedMap(new HashMap());
+    private volatile List indexes = Collections.emptyList();
+
+    /** The function takes a question and returns the answers, both JSON. */
+    public LakebloomRule(Function python) {
+        this.python = python;
+    }
+
+    /** Replaces what is known of the indexes: a JSON array of {name, locations, columns}. */
+    public void setIndexes(String json) throws Exception {
+        List found = new ArrayList();
+        for (Iterator it = mapper.readTree(json).iterator(); it.hasNext();) {
+            found.add(new Index((JsonNode) it.next()));
+        }
+        indexes = found;
+    }
+
+    public TreeNode apply(TreeNode plan) {
+        if (indexes.isEmpty()) {
+            return plan;
+        }
+        try {
+            return ((LogicalPlan) plan).transformUpWithSubqueries(new Rewrite(this));
+        } catch (Throwable problem) {
+            warn(problem);
+            return plan;
+        }
+    }
+
+    /** For tests and for explain: the scans of an optimized plan, as JSON. */
+    public String describe(LogicalPlan plan) throws Exception {
+        ArrayNode scans = mapper.createArrayNode();
+        Scans.describe(plan, scans, mapper);
+        return scans.toString();
+    }
+
+    private static final class Rewrite extends AbstractPartialFunction {
+        private final LakebloomRule rule;
+
+        Rewrite(LakebloomRule rule) {
+            this.rule = rule;
+        }
+
+        public boolean isDefinedAt(Object plan) {
+            return plan instanceof Filter && ((Filter) plan).child() instanceof LogicalRelation;
+        }
+
+        public Object applyOrElse(Object plan, Function1 otherwise) {
+            if (isDefinedAt(plan)) {
+                try {
+                    return rule.rewrite((Filter) plan);
+                } catch (Throwable problem) {
+                    rule.warn(problem);
+                    return plan;
+                }
+            }
+            return otherwise.apply(plan);
+        }
+    }
+
+    private LogicalPlan rewrite(Filter filter) throws Exception {
+        LogicalRelation relation = (LogicalRelation) filter.child();
+        if (!(relation.relation() instanceof HadoopFsRelation) || relation.isStreaming()) {
+            return filter;
+        }
+        Scan scan = new Scan(relation, filter.condition());
+        FileIndex location = scan.files.location();
+        if (location instanceof LakebloomFileIndex && ((LakebloomFileIndex) location).isOf(this)) {
+            return filter;
+        }
+        List asked = scan.listsPlainFiles() ? covering(scan) : Collections.emptyList();
+        if (asked.isEmpty()) {
+            return filter;
+        }
+        ObjectNode question = scan.question(mapper);
+        String text = question.toString();
+        List answers = ask(question, asked);
+        if (answers.isEmpty()) {
+            return filter;
+        }
+        if (location instanceof CatalogFileIndex) {
+            location = ((CatalogFileIndex) location).filterPartitions(scan.partitionFilters());
+        }
+        LakebloomFileIndex kept = new LakebloomFileIndex(location, this, text, answers, scan.partitionFilters());
+        List children = Collections.singletonList(Copies.withLocation(relation, kept));
+        return (LogicalPlan) filter.withNewChildren(CollectionConverters.asScala(children).toSeq());
+    }
+
+    private List covering(Scan scan) {
+        List found = new ArrayList();
+        List roots = null;
+        for (Iterator it = indexes.iterator(); it.hasNext();) {
+            Index index = (Index) it.next();
+            if (scan.usable(index.columns)) {
+                roots = roots == null ? scan.roots() : roots;
+                if (index.meets(roots)) {
+                    found.add(index.name);
+                }
+            }
+        }
+        return found;
+    }
+
+    private List ask(ObjectNode question, List names) throws Exception {
+        ObjectNode wanted = question.putObject("indexes");
+        for (Iterator it = names.iterator(); it.hasNext();) {
+            String name = (String) it.next();
+            Object[] files = (Object[]) known.get(name);
+            wanted.put(name, files == null ? "" : (String) files[0]);
+        }
+        List answers = new ArrayList();
+        String reply = (String) python.apply(question.toString());
+        for (Iterator it = mapper.readTree(reply).iterator(); it.hasNext();) {
+            JsonNode answer = (JsonNode) it.next();
+            String name = answer.get("name").asText();
+            String fingerprint = answer.get("fingerprint").asText();
+            Object[] files = (Object[]) known.get(name);
+            if (answer.hasNonNull("files")) {
+                files = new Object[] {fingerprint, new KnownFiles(answer.get("files").asText())};
+                known.put(name, files);
+            }
+            if (files != null && files[0].equals(fingerprint)) {
+                BitSet kept = BitSet.valueOf(answer.get("kept").binaryValue());
+                answers.add(new LakebloomFileIndex.Answer(name, (KnownFiles) files[1], kept));
+            }
+        }
+        return answers;
+    }
+
+    private void warn(Throwable problem) {
+        String text = problem.toString();
+        if (warned.add(text)) {
+            LOG.warn("no file is skipped, because an index could not be asked: {}", text);
+        }
+    }
+
+    /** An index as the rule needs to know it: where its table is, and the columns it has filters for. */
+    private static final class Index {
+        final String name;
+        final Set columns = new HashSet();
+        private final List locations = new ArrayList();
+
+        Index(JsonNode json) {
+            name = json.get("name").asText();
+            for (Iterator it = json.get("locations").iterator(); it.hasNext();) {
+                locations.add(((JsonNode) it.next()).asText());
+            }
+            for (Iterator it = json.get("columns").iterator(); it.hasNext();) {
+                List path = new ArrayList();
+                for (Iterator jt = ((JsonNode) it.next()).iterator(); jt.hasNext();) {
+                    path.add(((JsonNode) jt.next()).asText());
+                }
+                columns.add(Conditions.key(path));
+            }
+        }
+
+        boolean meets(List roots) {
+            for (Iterator it = roots.iterator(); it.hasNext();) {
+                String root = (String) it.next();
+                for (Iterator jt = locations.iterator(); jt.hasNext();) {
+                    String location = (String) jt.next();
+                    if (isWithin(root, location) || isWithin(location, root)) {
+                        return true;
+                    }
+                }
+            }
+            return false;
+        }
+
+        private static boolean isWithin(String path, String directory) {
+            return path.equals(directory) || path.startsWith(directory.endsWith("/") ? directory : directory + "/");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+package io.lakebloom.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
+import org.apache.spark.sql.execution.datasources.CatalogFileIndex;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.sources.DataSourceRegister;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** A relation of files in a plan, with the condition directly above it. */
+public final class Scan {
+    private static final String[] SESSION = {
+        "spark.sql.caseSensitive", "spark.sql.parquet.fieldId.read.enabled", "spark.sql.parquet.int96TimestampConversion"
+    };
+    final LogicalRelation relation;
+    final HadoopFsRelation files;
+    final Expression condition;
+    private final Conditions conditions;
+
+    /** The condition may be null. */
+    public Scan(LogicalRelation relation, Expression condition) {
+        this.relation = relation;
+        this.files = (HadoopFsRelation) relation.relation();
+        this.condition = condition;
+        this.conditions = new Conditions(relation);
+    }
+
+    /** How Spark lists the files, below what lakebloom has put over it. */
+    public FileIndex listing() {
+        FileIndex location = files.location();
+        while (location instanceof LakebloomFileIndex) {
+            location = ((LakebloomFileIndex) location).base();
+        }
+        return location;
+    }
+
+    /** Other listings, such as those of table formats, have a say of their own in what a file holds. */
+    public boolean listsPlainFiles() {
+        FileIndex listing = listing();
+        return listing.getClass() == InMemoryFileIndex.class || listing.getClass() == CatalogFileIndex.class;
+    }
+
+    /** Where the files are, as Hadoop prints it. */
+    public List roots() {
+        List roots = new ArrayList();
+        for (Iterator it = CollectionConverters.asJava(listing().rootPaths()).iterator(); it.hasNext();) {
+            roots.add(KnownFiles.canonical(it.next().toString()));
+        }
+        return roots;
+    }
+
+    /** Whether filters of these columns could drop a file. */
+    public boolean usable(Set columns) {
+        return condition != null && conditions.usable(condition, columns, false);
+    }
+
+    /** The conditions that decide about whole partitions: Spark applies them when it lists. */
+    public Seq partitionFilters() {
+        Set names = new HashSet(Arrays.asList(files.partitionSchema().fieldNames()));
+        List found = new ArrayList();
+        if (condition != null && !names.isEmpty()) {
+            for (Iterator it = Conditions.chain(condition).iterator(); it.hasNext();) {
+                Expression part = (Expression) it.next();
+                if (part.deterministic() && !SubqueryExpression.hasSubquery(part) && only(part, names)) {
+                    found.add(part);
+                }
+            }
+        }
+        return CollectionConverters.asScala(found).toSeq();
+    }
+
+    private static boolean only(Expression part, Set names) {
+        boolean any = false;
+        for (Iterator it = CollectionConverters.asJava(part.references()).iterator(); it.hasNext();) {
+            if (!names.contains(((Attribute) it.next()).name())) {
+                return false;
+            }
+            any = true;
+        }
+        return any;
+    }
+
+    /** All that decides what an index means for this scan. */
+    public ObjectNode question(ObjectMapper mapper) throws Exception {
+        ObjectNode question = mapper.createObjectNode();
+        question.put("format", format());
+        question.set("schema", mapper.readTree(files.dataSchema().json()));
+        ObjectNode options = question.putObject("options");
+        Map given = CollectionConverters.asJava(files.options());
+        for (Iterator it = given.entrySet().iterator(); it.hasNext();) {
+            Map.Entry option = (Map.Entry) it.next();
+            options.put((String) option.getKey(), (String) option.getValue());
+        }
+        ObjectNode session = question.putObject("session");
+        for (int i = 0; i < SESSION.length; i++) {
+            session.put(SESSION[i], SQLConf.get().getConfString(SESSION[i], "false").toLowerCase(Locale.ROOT));
+        }
+        question.set("predicate", condition == null ? (JsonNode) mapper.nullNode() : conditions.json(condition));
+        return question;
+    }
+
+    private String format() {
+        Object format = files.fileFormat();
+        return format instanceof DataSourceRegister ? ((DataSourceRegister) format).shortName() : format.toString();
+    }
+
+    /** The question, and all that explains the answer: name, files as listed, what the plan leaves out. */
+    public ObjectNode description(ObjectMapper mapper) throws Exception {
+        ObjectNode scan = mapper.createObjectNode();
+        if (relation.catalogTable().isDefined()) {
+            scan.put("table", ((CatalogTable) relation.catalogTable().get()).identifier().unquotedString());
+        }
+        ArrayNode roots = scan.putArray("roots");
+        for (Iterator it = roots().iterator(); it.hasNext();) {
+            roots.add((String) it.next());
+        }
+        scan.put("listing", listing().getClass().getSimpleName());
+        scan.put("plain", listsPlainFiles() && !relation.isStreaming());
+        scan.set("question", question(mapper));
+        ArrayNode names = scan.putArray("files");
+        Seq nothing = CollectionConverters.asScala(new ArrayList()).toSeq();
+        List listed = LakebloomFileIndex.files(listing().listFiles(partitionFilters(), nothing));
+        for (Iterator it = listed.iterator(); it.hasNext();) {
+            FileStatusWithMetadata file = (FileStatusWithMetadata) it.next();
+            ArrayNode one = names.addArray();
+            one.add(file.getPath().toString());
+            one.add(file.getLen());
+            one.add(file.getModificationTime());
+        }
+        scan.set("applied", LakebloomFileIndex.figures(mapper, files.location()));
+        return scan;
+    }
+}

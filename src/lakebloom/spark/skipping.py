@@ -1,0 +1,161 @@
+"""Skipping files in the queries of a classic session: one optimizer rule, which asks back.
+
+``LakebloomRule.java`` sees a condition above files, knows from what ``publish`` told it whether an index may help, and
+only then calls ``_Callback``. Whatever goes wrong on either side, the query reads everything.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from lakebloom.errors import UnsupportedSessionError
+from lakebloom.index.advise import LOG, Advice, Advisor, Reading
+from lakebloom.spark.jvm import new_object
+from lakebloom.spark.sources import is_connect
+from lakebloom.tables.glob import fixed_part
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pyspark.sql import SparkSession
+
+    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.store.records import Entry
+
+_RULES = "extraOptimizations"
+
+
+class Question(Reading, frozen=True):
+    """A reading, and the indexes to ask, each with the fingerprint of the files that the asker knows."""
+
+    indexes: dict[str, str]
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """Which files of an index can match: bit by bit, in the order of ``files``, which is sent only if it is new."""
+
+    name: str
+    fingerprint: str
+    kept: str
+    files: str | None
+
+
+def require_classic(spark: SparkSession | None) -> SparkSession:
+    """Return the session if it has an optimizer that can be told. Raises UnsupportedSessionError."""
+    if spark is None or is_connect(spark):
+        raise UnsupportedSessionError(
+            "only a classic Spark session can be taught to skip files",
+            found="no session" if spark is None else "a Spark Connect session",
+            hint='read with spark.read.format("lakebloom"), the data source, which skips files on Spark Connect too',
+        )
+    return spark
+
+
+class Skipping:
+    """The rule of one Lakebloom object in one session."""
+
+    def __init__(self, spark: SparkSession, advisor: Advisor, timeout_s: Callable[[], float]) -> None:
+        from pyspark.java_gateway import ensure_callback_server_started
+
+        self._spark: Any = spark
+        ensure_callback_server_started(self._spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+        self.callback = _Callback(advisor, timeout_s)
+        self.rule = new_object(spark, "LakebloomRule", self.callback)
+        self.watch = new_object(spark, "QueryWatch")
+
+    @property
+    def installed(self) -> bool:
+        """Whether the session's optimizer has the rule."""
+        return any(rule.equals(self.rule) for rule in self._rules())
+
+    def publish(self, entries: Iterable[Entry]) -> None:
+        """Tell the rule which indexes there are."""
+        described = [
+            {
+                "name": entry.config.name,
+                "locations": [fixed_part(location) for location in entry.source.locations],
+                "columns": [column.path for column in entry.config.columns],
+            }
+            for entry in entries
+            if entry.state == "active"
+        ]
+        self.rule.setIndexes(msgspec.json.encode(described).decode())
+
+    def install(self) -> None:
+        """Add the rule after those that are there."""
+        if not self.installed:
+            self._set_rules([*self._rules(), self.rule])
+            self._spark._jsparkSession.listenerManager().register(self.watch)
+
+    def remove(self) -> None:
+        """Take the rule out, and leave all others."""
+        self._set_rules([rule for rule in self._rules() if not rule.equals(self.rule)])
+        self._spark._jsparkSession.listenerManager().unregister(self.watch)
+
+    def _rules(self) -> list[Any]:
+        rules = getattr(self._spark._jsparkSession.experimental(), _RULES)()
+        return [rules.apply(i) for i in range(rules.size())]
+
+    def _set_rules(self, rules: list[Any]) -> None:
+        jvm = self._spark._jvm
+        wanted = jvm.java.util.ArrayList()
+        for rule in rules:
+            wanted.add(rule)
+        sequence = jvm.scala.jdk.javaapi.CollectionConverters.asScala(wanted).toSeq()
+        getattr(self._spark._jsparkSession.experimental(), f"{_RULES}_$eq")(sequence)
+
+
+class _Callback:
+    """What Java calls with a question."""
+
+    def __init__(self, advisor: Advisor, timeout_s: Callable[[], float]) -> None:
+        self._advisor = advisor
+        self._timeout_s = timeout_s
+        self.asked = 0
+
+    def apply(self, question: str) -> str:
+        """Return the answers, as JSON. Never raises."""
+        self.asked += 1
+        try:
+            decoded = msgspec.json.decode(question, type=Question)
+            timeout_s = self._timeout_s()
+            advice = [self._advisor.ask(name, decoded, timeout_s) for name in decoded.indexes]
+            answers = [_answer(item, decoded.indexes[item.name]) for item in advice if isinstance(item, Advice)]
+            return msgspec.json.encode(answers).decode()
+        except Exception as error:
+            LOG.warning("no file is skipped, because a question could not be answered: %r", error)
+            return "[]"
+
+    class Java:
+        """Tells py4j which interface this is."""
+
+        implements = ("java.util.function.Function",)
+
+
+def _answer(advice: Advice, known: str) -> Answer:
+    kept = np.packbits(advice.kept, bitorder="little").tobytes()
+    snapshot = advice.snapshot
+    files = None if known == snapshot.fingerprint else _file_lines(snapshot)
+    return Answer(advice.name, snapshot.fingerprint, base64.b64encode(kept).decode(), files)
+
+
+def _file_lines(snapshot: Snapshot) -> str:
+    files, _ = snapshot.numbered_files
+    text = "".join(f"{file.uri}\t{file.size_bytes}\t{file.mtime_ms}\0" for file in files)
+    if not _is_unicode(text):  # file names that are not UTF-8 cannot be sent: those files are never left out
+        text = "".join(
+            f"{file.uri if _is_unicode(file.uri) else ''}\t{file.size_bytes}\t{file.mtime_ms}\0" for file in files
+        )
+    return text
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
