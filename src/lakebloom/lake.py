@@ -17,11 +17,13 @@ from lakebloom.index.ask import Reader, candidate_table
 from lakebloom.index.building import Workshop
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.create import create_index
+from lakebloom.index.explain import explain
 from lakebloom.index.lookup import Unindexed, lookup
 from lakebloom.index.refresh import RefreshMode, refresh_index
 from lakebloom.index.reports import IndexRecord, RecordTable, VersionRecord
 from lakebloom.index.settings import PREFIX, Settings
 from lakebloom.index.verify import verify_index
+from lakebloom.storage.metered import Metered
 from lakebloom.store.records import ColumnRecord
 from lakebloom.tables.spark_schema import leaf_types
 
@@ -30,10 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from lakebloom.index.config import BloomIndexConfig
     from lakebloom.index.plan import Progress
+    from lakebloom.index.query_reports import LastQuery, QueryReport
     from lakebloom.index.reports import BuildReport, OperationReport, VacuumReport, VerifyReport
     from lakebloom.predicate.tree import Predicate
     from lakebloom.spark.skipping import Skipping
@@ -106,7 +109,9 @@ class Lakebloom:
         spark, workshop = self._workshop(progress)
         record = resolve(spark, source)
         schema = [ColumnRecord(path, kind) for path, kind in leaf_types(record.schema_json or "")]
-        return create_index(workshop, record, schema, config)
+        report = create_index(workshop, record, schema, config)
+        self._publish()
+        return report
 
     def refresh_index(
         self, name: str, mode: RefreshMode = "quick", *, progress: Callable[[Progress], None] | None = None
@@ -123,11 +128,15 @@ class Lakebloom:
 
     def delete_index(self, name: str) -> OperationReport:
         """Stop using an index; ``restore_index`` brings it back until it is vacuumed."""
-        return lifecycle.delete_index(self._catalog, name)
+        report = lifecycle.delete_index(self._catalog, name)
+        self._publish()
+        return report
 
     def restore_index(self, name: str) -> OperationReport:
         """Bring a deleted index back."""
-        return lifecycle.restore_index(self._catalog, name)
+        report = lifecycle.restore_index(self._catalog, name)
+        self._publish()
+        return report
 
     def vacuum_index(self, name: str, retention: datetime.timedelta | None = None) -> VacuumReport:
         """Remove old versions and left-over files; a deleted index is removed altogether.
@@ -206,21 +215,41 @@ class Lakebloom:
         What this object creates, refreshes or deletes is noticed by itself; so are new versions of known indexes,
         whoever writes them. Raises UnsupportedSessionError on Spark Connect.
         """
-        from lakebloom.spark.skipping import Skipping, require_classic
-
-        spark = require_classic(self._spark)
-        if self._skipping is None:
-            advisor = Advisor(self._reader)
-            self._skipping = Skipping(spark, advisor, lambda: self._settings().query_timeout_ms / 1000)
+        skipping = self._rule()
         self._publish()
-        self._skipping.install()
+        skipping.install()
 
     def disable(self) -> None:
         """Let later queries read everything again. Other rules of the session's optimizer stay."""
         if self._skipping is not None:
             self._skipping.remove()
 
+    def explain(self, frame: DataFrame) -> QueryReport:
+        """Tell for each table that a DataFrame reads which files are skipped, by which index, and why not more."""
+        skipping = self._rule()
+        catalog = Catalog(self.location, self._catalog.options, self._spark, wrap=Metered)
+        return explain(catalog, skipping.describe(frame), enabled=self.enabled, timeout_s=self._timeout_s())
+
+    def last_query(self) -> LastQuery | None:
+        """Return what the scans of the last query counted, as Spark's own metrics have it.
+
+        None where no query has read files since ``enable()``.
+        """
+        return self._rule().last_query()
+
+    def _rule(self) -> Skipping:
+        from lakebloom.spark.skipping import Skipping, require_classic
+
+        spark = require_classic(self._spark)
+        if self._skipping is None:
+            self._skipping = Skipping(spark, Advisor(self._reader), self._timeout_s)
+        return self._skipping
+
+    def _timeout_s(self) -> float:
+        return self._settings().query_timeout_ms / 1000
+
     def _publish(self) -> None:
+        """Tell the optimizer which indexes there are."""
         if self._skipping is None:
             return
         entries = []

@@ -57,9 +57,10 @@ class Reader:
     def snapshot(self) -> Snapshot:
         """Return the newest version."""
         entry = self._index.active()
-        if self._snapshot is None or self._snapshot.entry is not entry:
-            self._snapshot = Snapshot(self._index.storage, entry, self._snapshot)
-        return self._snapshot
+        known = self._snapshot  # other threads ask too
+        if known is None or known.entry is not entry:
+            self._snapshot = known = Snapshot(self._index.storage, entry, known)
+        return known
 
     def with_newest(self, question: Callable[[Snapshot], ResultT]) -> ResultT:
         """Ask the newest version; one that was vacuumed while it was asked is exchanged for its successor."""

@@ -7,13 +7,15 @@ only then calls ``_Callback``. Whatever goes wrong on either side, the query rea
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import msgspec
 import numpy as np
 
 from lakebloom.errors import UnsupportedSessionError
-from lakebloom.index.advise import LOG, Advice, Advisor, Reading
+from lakebloom.index.advise import LOG, Advice, Advisor, Reading, Unanswered
+from lakebloom.index.explain import DescribedScan, Figures
+from lakebloom.index.query_reports import LastQuery, ScanFigures
 from lakebloom.spark.jvm import new_object
 from lakebloom.spark.sources import is_connect
 from lakebloom.tables.glob import fixed_part
@@ -21,7 +23,7 @@ from lakebloom.tables.glob import fixed_part
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.store.records import Entry
@@ -33,6 +35,29 @@ class Question(Reading, frozen=True):
     """A reading, and the indexes to ask, each with the fingerprint of the files that the asker knows."""
 
     indexes: dict[str, str]
+
+
+class _FinishedScan(msgspec.Struct, frozen=True, rename="camel"):
+    roots: tuple[str, ...]
+    num_files: int
+    files_size: int
+    num_output_rows: int
+    applied: Figures | None
+    table: str | None = None
+
+    def figures(self) -> ScanFigures:
+        files, kept = (self.num_files,) * 2 if self.applied is None else (self.applied.files, self.applied.files_kept)
+        table = self.table or ", ".join(self.roots)
+        return ScanFigures(table, self.num_files, self.files_size, self.num_output_rows, files, kept)
+
+
+class _Finished(msgspec.Struct, frozen=True):
+    action: str
+    seconds: float
+    scans: tuple[_FinishedScan, ...]
+
+    def report(self) -> LastQuery:
+        return LastQuery(self.action, self.seconds, tuple(scan.figures() for scan in self.scans))
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -96,6 +121,17 @@ class Skipping:
         self._set_rules([rule for rule in self._rules() if not rule.equals(self.rule)])
         self._spark._jsparkSession.listenerManager().unregister(self.watch)
 
+    def describe(self, frame: DataFrame) -> list[DescribedScan]:
+        """Return the scans of a DataFrame's optimized plan."""
+        plan = frame._jdf.queryExecution().optimizedPlan()
+        return msgspec.json.decode(self.rule.describe(plan), type=list[DescribedScan])
+
+    def last_query(self) -> LastQuery | None:
+        """Return what the scans of the last query counted; None before the first."""
+        self._spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+        text = self.watch.last()
+        return None if text is None else msgspec.json.decode(text, type=_Finished).report()
+
     def _rules(self) -> list[Any]:
         rules = getattr(self._spark._jsparkSession.experimental(), _RULES)()
         return [rules.apply(i) for i in range(rules.size())]
@@ -124,7 +160,7 @@ class _Callback:
             decoded = msgspec.json.decode(question, type=Question)
             timeout_s = self._timeout_s()
             advice = [self._advisor.ask(name, decoded, timeout_s) for name in decoded.indexes]
-            answers = [_answer(item, decoded.indexes[item.name]) for item in advice if isinstance(item, Advice)]
+            answers = [_answer(item, decoded.indexes[item.name]) for item in advice if _has_effect(item)]
             return msgspec.json.encode(answers).decode()
         except Exception as error:
             LOG.warning("no file is skipped, because a question could not be answered: %r", error)
@@ -134,6 +170,11 @@ class _Callback:
         """Tells py4j which interface this is."""
 
         implements = ("java.util.function.Function",)
+
+
+def _has_effect(item: Advice | Unanswered) -> TypeGuard[Advice]:
+    """Tell whether filters were asked at all; otherwise the plan stays as it is."""
+    return isinstance(item, Advice) and any(segment.used for segment in item.segments)
 
 
 def _answer(advice: Advice, known: str) -> Answer:

@@ -21,6 +21,7 @@ import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.BinaryComparison;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
@@ -84,10 +85,13 @@ public final class Conditions {
         }
     }
 
-    /** The condition as a tree. */
+    /** A condition as a tree. */
     public ObjectNode json(Expression e) {
-        if (e instanceof And || e instanceof Or) {
-            ObjectNode node = node(e instanceof And ? "and" : "or");
+        if (e instanceof And) {
+            return json(chain(e));
+        }
+        if (e instanceof Or) {
+            ObjectNode node = node("or");
             ArrayNode children = node.putArray("children");
             for (Iterator it = chain(e).iterator(); it.hasNext();) {
                 children.add(json((Expression) it.next()));
@@ -105,6 +109,45 @@ public final class Conditions {
         } catch (NoForm reason) {
             return unknown(reason.getMessage(), e);
         }
+    }
+
+    /**
+     * The conjuncts of a condition, without those of the form "k IS NOT NULL" that another one on k implies. Spark adds
+     * them to nearly everything, and they would have every question about k asked.
+     */
+    public static List conjuncts(Expression condition) {
+        List parts = condition instanceof And ? chain(condition) : Collections.singletonList(condition);
+        List kept = new ArrayList();
+        for (Iterator it = parts.iterator(); it.hasNext();) {
+            Expression part = (Expression) it.next();
+            if (!(part instanceof IsNotNull) || !isMentioned(part.references(), parts)) {
+                kept.add(part);
+            }
+        }
+        return kept;
+    }
+
+    private static boolean isMentioned(AttributeSet columns, List parts) {
+        for (Iterator it = parts.iterator(); it.hasNext();) {
+            Expression part = (Expression) it.next();
+            if (!(part instanceof IsNotNull) && columns.subsetOf(part.references())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Several conditions that must all hold, as a tree. */
+    public ObjectNode json(List conjuncts) {
+        if (conjuncts.size() == 1) {
+            return json((Expression) conjuncts.get(0));
+        }
+        ObjectNode node = node("and");
+        ArrayNode children = node.putArray("children");
+        for (Iterator it = conjuncts.iterator(); it.hasNext();) {
+            children.add(json((Expression) it.next()));
+        }
+        return node;
     }
 
     private static ObjectNode node(String kind) {

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
@@ -36,6 +37,7 @@ public final class Scan {
     final HadoopFsRelation files;
     final Expression condition;
     private final Conditions conditions;
+    private final List conjuncts;
 
     /** The condition may be null. */
     public Scan(LogicalRelation relation, Expression condition) {
@@ -43,6 +45,7 @@ public final class Scan {
         this.files = (HadoopFsRelation) relation.relation();
         this.condition = condition;
         this.conditions = new Conditions(relation);
+        this.conjuncts = condition == null ? Collections.emptyList() : Conditions.conjuncts(condition);
     }
 
     /** How Spark lists the files, below what lakebloom has put over it. */
@@ -71,7 +74,12 @@ public final class Scan {
 
     /** Whether filters of these columns could drop a file. */
     public boolean usable(Set columns) {
-        return condition != null && conditions.usable(condition, columns, false);
+        for (Iterator it = conjuncts.iterator(); it.hasNext();) {
+            if (conditions.usable((Expression) it.next(), columns, false)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** The conditions that decide about whole partitions: Spark applies them when it lists. */
@@ -115,7 +123,7 @@ public final class Scan {
         for (int i = 0; i < SESSION.length; i++) {
             session.put(SESSION[i], SQLConf.get().getConfString(SESSION[i], "false").toLowerCase(Locale.ROOT));
         }
-        question.set("predicate", condition == null ? (JsonNode) mapper.nullNode() : conditions.json(condition));
+        question.set("predicate", condition == null ? (JsonNode) mapper.nullNode() : conditions.json(conjuncts));
         return question;
     }
 

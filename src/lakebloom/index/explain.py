@@ -1,0 +1,187 @@
+"""Explaining a query: what each of its scans leaves out, by which index, and why not more.
+
+Spark's side describes the scans of a plan (``DescribedScan``); the same advisor that answers the optimizer is asked
+again, and what it says is counted against the files as Spark lists them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from lakebloom.errors import LakebloomError
+from lakebloom.index.advise import Advice, Advisor, Reading, Unanswered
+from lakebloom.index.ask import Reader
+from lakebloom.index.query_reports import FileState, IndexReport, PartReport, QueryReport, ScanReport, Use
+from lakebloom.predicate.reasons import Reason
+from lakebloom.predicate.text import to_text
+from lakebloom.storage import from_decoded, to_local_path
+from lakebloom.storage.metered import Metered
+from lakebloom.tables.columns import format_name
+from lakebloom.tables.files import TableFile
+from lakebloom.tables.glob import fixed_part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lakebloom.index.catalog import Catalog
+    from lakebloom.store.records import Entry
+
+__all__ = ["DescribedScan", "Figures", "explain"]
+
+
+class Figures(msgspec.Struct, frozen=True):
+    """What a plan says it leaves out of a scan."""
+
+    files_kept: int
+    bytes_kept: int
+    files: int
+    bytes: int
+
+
+class DescribedScan(msgspec.Struct, frozen=True):
+    """A scan of an optimized plan. ``cached`` is what a scan of Spark's cache prints; it has nothing else."""
+
+    table: str | None = None
+    roots: tuple[str, ...] = ()
+    listing: str = ""
+    plain: bool = False
+    question: Reading | None = None
+    files: tuple[tuple[str, int, int], ...] = ()
+    applied: Figures | None = None
+    cached: str | None = None
+
+
+def explain(catalog: Catalog, scans: Iterable[DescribedScan], *, enabled: bool, timeout_s: float) -> QueryReport:
+    """Return the report of a query. ``catalog`` must meter its storages."""
+    return QueryReport(tuple(_Explained(catalog, scan, timeout_s).report(enabled) for scan in scans))
+
+
+def covers(entry: Entry, roots: Iterable[str]) -> bool:
+    """Tell whether an index is about a place that a query reads, or a part of it."""
+    places = [fixed_part(location) for location in entry.source.locations]
+    return any(_within(root, place) or _within(place, root) for root in roots for place in places)
+
+
+def _within(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
+
+
+@dataclass(slots=True)
+class _Explained:
+    catalog: Catalog
+    scan: DescribedScan
+    timeout_s: float
+
+    def report(self, enabled: bool) -> ScanReport:
+        if self.scan.cached is not None:
+            return ScanReport("Spark's cache", Use.UNUSED, reasons=(Reason.CACHED,))
+        files = [TableFile(from_decoded(path), size, mtime) for path, size, mtime in self.scan.files]
+        reading = self.scan.question
+        report = ScanReport(
+            table=self.scan.table or ", ".join(map(_shown, self.scan.roots)),
+            use=Use.UNUSED,
+            predicate="" if reading is None or reading.predicate is None else to_text(reading.predicate),
+            states=(FileState.KEPT,) * len(files),
+            sizes=tuple(file.size_bytes for file in files),
+        )
+        if not self.scan.plain or reading is None:
+            return replace(report, reasons=(Reason.UNSUPPORTED_TABLE,))
+        answers = [self._ask(name, reading) for name in self._names()]
+        advice = [answer for answer, _ in answers if isinstance(answer, Advice)]
+        report = replace(
+            report,
+            indexes=tuple(_index_report(answer, bytes_read) for answer, bytes_read in answers),
+            parts=_parts(advice),
+        )
+        used = any(part.reason is None for part in report.parts)
+        if not used:
+            return replace(report, reasons=self._why_unused([answer for answer, _ in answers]))
+        uris = {file.uri for answer in advice for file in answer.snapshot.numbered_files[0]}
+        states = _states(files, advice)
+        stale = sum(
+            state is FileState.NOT_COVERED and file.uri in uris for file, state in zip(files, states, strict=True)
+        )
+        report = replace(report, states=states, files_stale=stale)
+        reasons = [Reason.STALE_FILES] if FileState.NOT_COVERED in report.states else []
+        if not enabled or self.scan.applied is None:
+            return replace(report, reasons=(Reason.DISABLED, *reasons))
+        missed = [part for part in report.parts if part.reason not in (None, Reason.NOT_NEEDED)]
+        return replace(report, use=Use.PARTIAL if missed or reasons else Use.FULL, reasons=tuple(reasons))
+
+    def _names(self) -> list[str]:
+        """The indexes over this place, and those that cannot tell their place."""
+        found = []
+        for name in self.catalog.names():
+            try:
+                if covers(self.catalog.index(name).log.newest(), self.scan.roots):
+                    found.append(name)
+            except LakebloomError:
+                found.append(name)
+        return found
+
+    def _ask(self, name: str, reading: Reading) -> tuple[Advice | Unanswered, int]:
+        index = self.catalog.index(name)
+        advisor = Advisor(lambda name: Reader(self.catalog.index(name)))
+        before = index.storage.bytes_read if isinstance(index.storage, Metered) else 0
+        answer = advisor.ask(name, reading, self.timeout_s)
+        after = index.storage.bytes_read if isinstance(index.storage, Metered) else 0
+        return answer, after - before
+
+    def _why_unused(self, answers: list[Advice | Unanswered]) -> tuple[Reason, ...]:
+        if not answers:
+            return (Reason.NO_MATCHING_INDEX,)
+        reasons = [answer.reason for answer in answers if isinstance(answer, Unanswered)]
+        if any(isinstance(answer, Advice) for answer in answers):
+            parts = _parts([answer for answer in answers if isinstance(answer, Advice)])
+            not_selective = any(part.reason is Reason.NOT_SELECTIVE for part in parts)
+            reasons.append(Reason.NOT_SELECTIVE if not_selective else Reason.NO_USABLE_PREDICATE)
+        return tuple(dict.fromkeys(reasons))
+
+
+def _shown(uri: str) -> str:
+    return to_local_path(uri) if uri.startswith("file:") else uri
+
+
+def _states(files: list[TableFile], advice: list[Advice]) -> tuple[FileState, ...]:
+    known: set[TableFile] = set()
+    skipped: set[TableFile] = set()
+    for answer in advice:
+        numbered, _ = answer.snapshot.numbered_files
+        known.update(numbered)
+        skipped.update(file for file, kept in zip(numbered, answer.kept.tolist(), strict=True) if not kept)
+    return tuple(
+        FileState.SKIPPED if file in skipped else FileState.KEPT if file in known else FileState.NOT_COVERED
+        for file in files
+    )
+
+
+def _index_report(answer: Advice | Unanswered, bytes_read: int) -> IndexReport:
+    if isinstance(answer, Unanswered):
+        return IndexReport(answer.name, reason=answer.reason, message=answer.message)
+    entry = answer.snapshot.entry
+    return IndexReport(answer.name, entry.version, len(entry.segments), len(answer.kept), bytes_read)
+
+
+def _parts(advice: list[Advice]) -> tuple[PartReport, ...]:
+    """What became of each part of the predicate, over all segments and indexes."""
+    used: dict[tuple[str, str], PartReport] = {}
+    unused: dict[str, PartReport] = {}
+    for answer in advice:
+        for pruned in answer.segments:
+            for part in pruned.used:
+                key = part.text, answer.name
+                so_far = used.get(key) or PartReport(part.text, answer.name, format_name(part.column))
+                used[key] = replace(
+                    so_far,
+                    units_asked=so_far.units_asked + part.units_asked,
+                    units_dropped=so_far.units_dropped + part.units_dropped,
+                    false_positives=so_far.false_positives + part.false_positives,
+                )
+            for missed in pruned.unused:
+                column = None if missed.column is None else format_name(missed.column)
+                unused.setdefault(missed.text, PartReport(missed.text, None, column, missed.reason))
+    answered = {text for text, _ in used}
+    return (*used.values(), *(part for text, part in unused.items() if text not in answered))

@@ -1,0 +1,252 @@
+"""What ``explain`` and ``last_query`` return: the figures of a query, printed for a terminal and for a notebook."""
+
+from __future__ import annotations
+
+import enum
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lakebloom.predicate.reasons import Reason
+
+__all__ = ["FileState", "IndexReport", "LastQuery", "PartReport", "QueryReport", "ScanFigures", "ScanReport", "Use"]
+
+_MAP_WIDTH, _MAP_LINES = 100, 10
+_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
+
+
+class Use(str, enum.Enum):
+    """How far indexes helped a scan."""
+
+    FULL = "FULL"
+    """Every part of the condition was answered, for every file."""
+    PARTIAL = "PARTIAL"
+    """Some parts were not answered, or some files are not covered."""
+    UNUSED = "UNUSED"
+    """Nothing is skipped; the reasons say why."""
+
+
+class FileState(str, enum.Enum):
+    """What becomes of a file, as a character of the skip map."""
+
+    KEPT = "#"
+    SKIPPED = "."
+    NOT_COVERED = "?"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What an index that is about the scanned place did: it answered, or ``reason`` says why not."""
+
+    name: str
+    version: int = 0
+    segments: int = 0
+    files_known: int = 0
+    bytes_read: int = 0
+    reason: Reason | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PartReport:
+    """A part of the condition: answered by an index's filters, or ``reason`` says why not."""
+
+    text: str
+    index: str | None
+    column: str | None
+    reason: Reason | None = None
+    units_asked: int = 0
+    units_dropped: int = 0
+    false_positives: float = 0.0
+    """How many of the units asked about are expected to be kept for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanReport:
+    """One scanned table of a query."""
+
+    table: str
+    use: Use
+    predicate: str = ""
+    indexes: tuple[IndexReport, ...] = ()
+    parts: tuple[PartReport, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    states: tuple[FileState, ...] = ()
+    """What becomes of each file, in the order in which Spark lists them."""
+    sizes: tuple[int, ...] = ()
+    files_stale: int = 0
+    """How many of the files that are not covered changed since they were indexed; the others are new."""
+
+    @property
+    def files(self) -> int:
+        """How many files there are."""
+        return len(self.states)
+
+    @property
+    def files_kept(self) -> int:
+        """How many are read."""
+        return self.files - self.states.count(FileState.SKIPPED)
+
+    @property
+    def files_not_covered(self) -> int:
+        """How many no index knows as they are now."""
+        return self.states.count(FileState.NOT_COVERED)
+
+    @property
+    def bytes(self) -> int:
+        """The size of all files."""
+        return sum(self.sizes)
+
+    @property
+    def bytes_kept(self) -> int:
+        """The size of those that are read."""
+        pairs = zip(self.states, self.sizes, strict=True)
+        return sum(size for state, size in pairs if state is not FileState.SKIPPED)
+
+    @property
+    def skip_map(self) -> list[str]:
+        """One character a file, or a few files, in at most ten lines: # read, . skipped, ? not covered."""
+        each = self.files_for_each_character
+        groups = [self.states[start : start + each] for start in range(0, self.files, each)]
+        order = (FileState.KEPT, FileState.NOT_COVERED, FileState.SKIPPED)
+        line = "".join(next(state for state in order if state in group).value for group in groups)
+        return [line[start : start + _MAP_WIDTH] for start in range(0, len(line), _MAP_WIDTH)]
+
+    @property
+    def files_for_each_character(self) -> int:
+        """How many files a character of the skip map stands for."""
+        return max(1, -(-self.files // (_MAP_WIDTH * _MAP_LINES)))
+
+    def lines(self) -> Iterator[str]:
+        """The report as text."""
+        yield f"{self.table}: {self.use.value}, {self._summary()}"
+        if self.predicate:
+            yield f"  where {self.predicate}"
+        for index in self.indexes:
+            yield from self._index_lines(index)
+        missed = [part for part in self.parts if part.reason is not None]
+        if missed:
+            yield "  not answered"
+            width = max(len(part.text) for part in missed)
+            for part in missed:
+                assert part.reason is not None
+                yield f"    {part.text:<{width}}  {_with_remedy(part.reason)}"
+        told = {part.reason for part in missed} | {index.reason for index in self.indexes}
+        yield from (f"  {_with_remedy(reason)}" for reason in self.reasons if reason not in told)
+        if FileState.SKIPPED in self.states:
+            each = self.files_for_each_character
+            unit = "a file" if each == 1 else f"{each} files"
+            yield f"  files, a character is {unit}: # read, . skipped, ? not covered"
+            yield from (f"    {line}" for line in self.skip_map)
+
+    def _summary(self) -> str:
+        if not self.states:
+            return "no files"
+        would = "would be " if Reason.DISABLED in self.reasons else ""
+        share = f"{_amount(self.bytes_kept)} of {_amount(self.bytes)}"
+        read = f"{self.files_kept:,} of {_files(self.files)} {would}read ({share})"
+        if not self.files_not_covered:
+            return read
+        new = self.files_not_covered - self.files_stale
+        return f"{read}; {new:,} new and {self.files_stale:,} changed ones among them"
+
+    def _index_lines(self, index: IndexReport) -> Iterator[str]:
+        if index.reason is not None:
+            message = f" ({index.message})" if index.message else ""
+            yield f"  index {index.name}: {_with_remedy(index.reason)}{message}"
+            return
+        yield (
+            f"  index {index.name}, version {index.version}: {_files(index.files_known)} known, "
+            f"{index.segments:,} segment{'s' * (index.segments != 1)}, {_amount(index.bytes_read)} read"
+        )
+        for part in self.parts:
+            if part.index == index.name:
+                dropped = f"column {part.column} dropped {part.units_dropped:,} of {part.units_asked:,}"
+                expected = f", about {part.false_positives:.2g} kept for nothing" if part.false_positives else ""
+                yield f"    {part.text}: {dropped}{expected}"
+
+
+def _with_remedy(reason: Reason) -> str:
+    return f"{reason.value}: {reason.meaning}. Remedy: {reason.remedy}"
+
+
+def _files(number: int) -> str:
+    return f"{number:,} file{'s' * (number != 1)}"
+
+
+def _amount(number: float) -> str:
+    """A size as people say it.
+
+    >>> _amount(950), _amount(12_345)
+    ('950 bytes', '12.3 kB')
+    """
+    power = 0
+    while number >= 1000 and power < len(_UNITS) - 1:
+        number, power = number / 1000, power + 1
+    return f"{number:,.0f} bytes" if power == 0 else f"{number:.3g} {_UNITS[power]}"
+
+
+class _Scans:
+    """Something with scans, printed one after the other."""
+
+    __slots__ = ()
+
+    def _lines(self) -> Iterator[str]:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+@dataclass(frozen=True, repr=False)
+class QueryReport(_Scans):
+    """What ``explain`` says of a query."""
+
+    scans: tuple[ScanReport, ...]
+
+    def _lines(self) -> Iterator[str]:
+        if not self.scans:
+            yield "this query reads no files"
+        for scan in self.scans:
+            yield from scan.lines()
+
+
+@dataclass(frozen=True, slots=True)
+class ScanFigures:
+    """What a scan counted while it ran, and what the plan had said it would leave out."""
+
+    table: str
+    files_read: int
+    bytes_read: int
+    rows_read: int
+    files: int
+    """How many files there were to read, before any were skipped."""
+    files_kept: int
+    """How many the plan meant to read."""
+
+    @property
+    def files_skipped(self) -> int:
+        """How many were not opened."""
+        return self.files - self.files_read
+
+
+@dataclass(frozen=True, repr=False)
+class LastQuery(_Scans):
+    """What the scans of the last query counted."""
+
+    action: str
+    seconds: float
+    scans: Sequence[ScanFigures]
+
+    def _lines(self) -> Iterator[str]:
+        yield f"{self.action} took {self.seconds:.3f} s"
+        for scan in self.scans:
+            yield (
+                f"  {scan.table}: {scan.files_skipped:,} of {_files(scan.files)} skipped; "
+                f"read {_files(scan.files_read)}, {_amount(scan.bytes_read)}, {scan.rows_read:,} rows"
+            )

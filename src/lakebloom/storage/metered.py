@@ -1,0 +1,57 @@
+"""A storage that counts what is read from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from lakebloom.storage.buffers import Buffer, Buffers, Views
+    from lakebloom.storage.protocol import Storage, StoredFile
+
+__all__ = ["Metered"]
+
+
+class Metered:
+    """Passes everything on to another storage."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self.bytes_read = 0
+
+    @property
+    def uri(self) -> str:
+        """The base of the other storage."""
+        return self._storage.uri
+
+    def read(self, path: str) -> memoryview:
+        """Read, and count the bytes."""
+        data = self._storage.read(path)
+        self.bytes_read += data.nbytes
+        return data
+
+    def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> Views:
+        """Read, and count the bytes."""
+        self.bytes_read += sum(length for _, length in ranges)
+        return self._storage.read_ranges(path, ranges)
+
+    def write(self, path: str, data: Buffers) -> None:
+        """Pass on."""
+        self._storage.write(path, data)
+
+    def put_if_absent(self, path: str, data: Buffer) -> None:
+        """Pass on."""
+        self._storage.put_if_absent(path, data)
+
+    def list(self, prefix: str) -> Iterator[StoredFile]:
+        """Pass on."""
+        return self._storage.list(prefix)
+
+    def temporaries(self, prefix: str) -> Iterator[StoredFile]:
+        """Pass on."""
+        return self._storage.temporaries(prefix)
+
+    def delete(self, path: str) -> None:
+        """Pass on."""
+        self._storage.delete(path)
