@@ -20,20 +20,21 @@ import numpy as np
 
 from lakebloom.errors import IndexNotFoundError, IndexStateError
 from lakebloom.index.ask import resolver
+from lakebloom.index.together import Together, helps
 from lakebloom.predicate.prune import Pruner
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import Predicate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from lakebloom.index.ask import Reader
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.prune import Pruned
-    from lakebloom.predicate.units import BoolArray, HashArray, IntArray
+    from lakebloom.predicate.units import BoolArray, HashArray, IntArray, UnitFilters
     from lakebloom.store.records import SourceRecord
-    from lakebloom.store.segments import Segment
     from lakebloom.tables.columns import ColumnPath
+    from lakebloom.tables.files import TableFile
 
 __all__ = ["Advice", "Advisor", "Reading", "Unanswered", "why_not"]
 
@@ -62,12 +63,21 @@ class Reading(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What an index said. ``kept`` has an entry for each of the snapshot's numbered files."""
+    """What an index, or several together, said: for each of their files whether it can match."""
 
     name: str
-    snapshot: Snapshot
+    files: Sequence[TableFile]
+    fingerprint: str
+    """The same for the same files in the same order."""
     kept: BoolArray
-    segments: tuple[Pruned, ...]
+    pruned: tuple[Pruned, ...]
+    snapshot: Snapshot | None = None
+    """The version that was asked; None for several indexes."""
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether any filter was asked."""
+        return any(pruned.used for pruned in self.pruned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,30 +123,36 @@ class Advisor:
         self._warned: set[tuple[str, str]] = set()
         self._resting_until_s: dict[str, float] = {}
 
-    def ask(self, name: str, reading: Reading, timeout_s: float) -> Advice | Unanswered:
-        """Return what an index says, in about this time."""
+    def ask(self, names: Iterable[str], reading: Reading, timeout_s: float) -> list[Advice | Unanswered]:
+        """Return what each index says, and what they say together, in about this time."""
+        deadline_s = time.monotonic() + timeout_s
+        answers = [self._in_time(name, reading, deadline_s) for name in names]
+        snapshots = {answer.name: answer.snapshot for answer in answers if isinstance(answer, Advice)}
+        together = [snapshot for snapshot in snapshots.values() if snapshot is not None]
+        if reading.predicate is not None and helps(reading.predicate, together):
+            predicate = reading.predicate
+            ask = lambda: _advice_together(" + ".join(snapshots), together, predicate)  # noqa: E731
+            answers.append(self._answered(" + ".join(snapshots), ask, deadline_s))
+        for answer in answers:
+            self._warn(answer)
+        return answers
+
+    def _in_time(self, name: str, reading: Reading, deadline_s: float) -> Advice | Unanswered:
         if time.monotonic() < self._resting_until_s.get(name, 0.0):
             return Unanswered(name, Reason.TIMED_OUT, f"it did not answer before, and is not asked for {_REST_S:.0f} s")
+        ask = lambda: self._reader(name).with_newest(lambda snapshot: _advice(name, snapshot, reading))  # noqa: E731
+        return self._answered(name, ask, deadline_s)
+
+    def _answered(self, name: str, ask: Callable[[], Advice | Unanswered], deadline_s: float) -> Advice | Unanswered:
         answers: list[Advice | Unanswered] = []
         # A thread of its own, left behind if it hangs: nothing else ends a read from a store that does not answer.
-        thread = threading.Thread(target=lambda: answers.append(self._ask(name, reading)), daemon=True)
+        thread = threading.Thread(target=lambda: answers.append(_caught(name, ask)), daemon=True)
         thread.start()
-        thread.join(timeout_s)
+        thread.join(max(0.0, deadline_s - time.monotonic()))
         if not answers:
             self._resting_until_s[name] = time.monotonic() + _REST_S
-            answers.append(Unanswered(name, Reason.TIMED_OUT, f"no answer within {timeout_s:.1f} s"))
-        self._warn(answers[0])
+            return Unanswered(name, Reason.TIMED_OUT, "no answer in time")
         return answers[0]
-
-    def _ask(self, name: str, reading: Reading) -> Advice | Unanswered:
-        try:
-            return self._reader(name).with_newest(lambda snapshot: _advice(name, snapshot, reading))
-        except IndexStateError as error:
-            return Unanswered(name, Reason.DELETED, str(error))
-        except IndexNotFoundError as error:
-            return Unanswered(name, Reason.NO_MATCHING_INDEX, str(error))
-        except Exception as error:
-            return Unanswered(name, Reason.INDEX_UNREADABLE, str(error) or repr(error))
 
     def _warn(self, answer: Advice | Unanswered) -> None:
         if isinstance(answer, Advice) or answer.reason not in (Reason.INDEX_UNREADABLE, Reason.TIMED_OUT):
@@ -146,44 +162,64 @@ class Advisor:
             LOG.warning("index %s skips nothing, %s: %s", answer.name, answer.reason.value, answer.message)
 
 
+def _caught(name: str, ask: Callable[[], Advice | Unanswered]) -> Advice | Unanswered:
+    try:
+        return ask()
+    except IndexStateError as error:
+        return Unanswered(name, Reason.DELETED, str(error))
+    except IndexNotFoundError as error:
+        return Unanswered(name, Reason.NO_MATCHING_INDEX, str(error))
+    except Exception as error:
+        return Unanswered(name, Reason.INDEX_UNREADABLE, str(error) or repr(error))
+
+
 def _advice(name: str, snapshot: Snapshot, reading: Reading) -> Advice | Unanswered:
     reason = why_not(snapshot.entry.source, reading)
-    if reason is None and reading.predicate is None:
-        reason = Reason.NO_USABLE_PREDICATE
-    if reason is not None or reading.predicate is None:
-        return Unanswered(name, reason or Reason.NO_USABLE_PREDICATE)
+    if reason is not None:
+        return Unanswered(name, reason)
+    if reading.predicate is None:
+        return Unanswered(name, Reason.NO_USABLE_PREDICATE)
     pruner = Pruner(reading.predicate, resolve=resolver(snapshot), hopeless=HOPELESS)
     knows_nulls = snapshot.entry.source.format not in _TEXT_FORMATS
-    pruned = [pruner.can_match(_Asked(segment, knows_nulls)) for segment in snapshot.segments]
+    pruned = tuple(pruner.can_match(_Asked(segment, knows_nulls)) for segment in snapshot.segments)
     files, of_units = snapshot.numbered_files
     kept = np.zeros(len(files), dtype=np.bool_)
     for segment, numbers in zip(pruned, of_units, strict=True):
         kept[numbers[segment.keep & (numbers >= 0)]] = True
-    return Advice(name, snapshot, kept, tuple(pruned))
+    return Advice(name, files, snapshot.fingerprint, kept, pruned, snapshot)
+
+
+def _advice_together(name: str, snapshots: list[Snapshot], predicate: Predicate) -> Advice:
+    together = Together(snapshots)
+    knows_nulls = all(snapshot.entry.source.format not in _TEXT_FORMATS for snapshot in snapshots)
+    pruner = Pruner(predicate, resolve=together.resolve, hopeless=HOPELESS)
+    pruned = pruner.can_match(_Asked(together, knows_nulls))
+    fingerprint = " ".join(snapshot.fingerprint for snapshot in snapshots)
+    return Advice(name, together.files, fingerprint, pruned.keep, (pruned,))
 
 
 class _Asked:
-    """A segment; where its null counts cannot be relied on, it says that it does not know them."""
+    """Units, which say that they do not know their null counts where these cannot be relied on."""
 
-    def __init__(self, segment: Segment, knows_nulls: bool) -> None:
-        self._segment, self._knows_nulls = segment, knows_nulls
+    def __init__(self, units: UnitFilters, knows_nulls: bool) -> None:
+        self._units, self._knows_nulls = units, knows_nulls
 
     @property
     def num_units(self) -> int:
-        return self._segment.num_units
+        return self._units.num_units
 
     def column_type(self, column: ColumnPath) -> str | None:
-        return self._segment.column_type(column)
+        return self._units.column_type(column)
 
     def false_positive_rate(self, column: ColumnPath) -> float:
-        return self._segment.false_positive_rate(column)
+        return self._units.false_positive_rate(column)
 
     def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
-        return self._segment.might_contain_any(column, hashes)
+        return self._units.might_contain_any(column, hashes)
 
     def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
-        counts, known = self._segment.null_counts(column)
+        counts, known = self._units.null_counts(column)
         return counts, known if self._knows_nulls else np.zeros_like(known)
 
     def row_counts(self) -> IntArray:
-        return self._segment.row_counts()
+        return self._units.row_counts()

@@ -89,17 +89,13 @@ class _Explained:
         )
         if not self.scan.plain or reading is None:
             return replace(report, reasons=(Reason.UNSUPPORTED_TABLE,))
-        answers = [self._ask(name, reading) for name in self._names()]
-        advice = [answer for answer, _ in answers if isinstance(answer, Advice)]
-        report = replace(
-            report,
-            indexes=tuple(_index_report(answer, bytes_read) for answer, bytes_read in answers),
-            parts=_parts(advice),
-        )
-        used = any(part.reason is None for part in report.parts)
-        if not used:
-            return replace(report, reasons=self._why_unused([answer for answer, _ in answers]))
-        uris = {file.uri for answer in advice for file in answer.snapshot.numbered_files[0]}
+        answers = Advisor(lambda name: Reader(self.catalog.index(name))).ask(self._names(), reading, self.timeout_s)
+        advice = [answer for answer in answers if isinstance(answer, Advice)]
+        report = replace(report, indexes=tuple(map(self._index_report, answers)), parts=_parts(advice))
+        advice = [answer for answer in advice if answer.has_effect]
+        if not advice:
+            return replace(report, reasons=_why_unused(answers))
+        uris = {file.uri for answer in advice for file in answer.files}
         states = _states(files, advice)
         stale = sum(
             state is FileState.NOT_COVERED and file.uri in uris for file, state in zip(files, states, strict=True)
@@ -122,23 +118,25 @@ class _Explained:
                 found.append(name)
         return found
 
-    def _ask(self, name: str, reading: Reading) -> tuple[Advice | Unanswered, int]:
-        index = self.catalog.index(name)
-        advisor = Advisor(lambda name: Reader(self.catalog.index(name)))
-        before = index.storage.bytes_read if isinstance(index.storage, Metered) else 0
-        answer = advisor.ask(name, reading, self.timeout_s)
-        after = index.storage.bytes_read if isinstance(index.storage, Metered) else 0
-        return answer, after - before
+    def _index_report(self, answer: Advice | Unanswered) -> IndexReport:
+        if isinstance(answer, Unanswered):
+            return IndexReport(answer.name, reason=answer.reason, message=answer.message)
+        if answer.snapshot is None:
+            return IndexReport(answer.name, files_known=len(answer.files))
+        storage, entry = self.catalog.index(answer.name).storage, answer.snapshot.entry
+        bytes_read = storage.bytes_read if isinstance(storage, Metered) else 0
+        return IndexReport(answer.name, entry.version, len(entry.segments), len(answer.files), bytes_read)
 
-    def _why_unused(self, answers: list[Advice | Unanswered]) -> tuple[Reason, ...]:
-        if not answers:
-            return (Reason.NO_MATCHING_INDEX,)
-        reasons = [answer.reason for answer in answers if isinstance(answer, Unanswered)]
-        if any(isinstance(answer, Advice) for answer in answers):
-            parts = _parts([answer for answer in answers if isinstance(answer, Advice)])
-            not_selective = any(part.reason is Reason.NOT_SELECTIVE for part in parts)
-            reasons.append(Reason.NOT_SELECTIVE if not_selective else Reason.NO_USABLE_PREDICATE)
-        return tuple(dict.fromkeys(reasons))
+
+def _why_unused(answers: list[Advice | Unanswered]) -> tuple[Reason, ...]:
+    if not answers:
+        return (Reason.NO_MATCHING_INDEX,)
+    advice = [answer for answer in answers if isinstance(answer, Advice)]
+    reasons = [answer.reason for answer in answers if isinstance(answer, Unanswered)]
+    if advice:
+        not_selective = any(part.reason is Reason.NOT_SELECTIVE for part in _parts(advice))
+        reasons.append(Reason.NOT_SELECTIVE if not_selective else Reason.NO_USABLE_PREDICATE)
+    return tuple(dict.fromkeys(reasons))
 
 
 def _shown(uri: str) -> str:
@@ -149,20 +147,12 @@ def _states(files: list[TableFile], advice: list[Advice]) -> tuple[FileState, ..
     known: set[TableFile] = set()
     skipped: set[TableFile] = set()
     for answer in advice:
-        numbered, _ = answer.snapshot.numbered_files
-        known.update(numbered)
-        skipped.update(file for file, kept in zip(numbered, answer.kept.tolist(), strict=True) if not kept)
+        known.update(answer.files)
+        skipped.update(file for file, kept in zip(answer.files, answer.kept.tolist(), strict=True) if not kept)
     return tuple(
         FileState.SKIPPED if file in skipped else FileState.KEPT if file in known else FileState.NOT_COVERED
         for file in files
     )
-
-
-def _index_report(answer: Advice | Unanswered, bytes_read: int) -> IndexReport:
-    if isinstance(answer, Unanswered):
-        return IndexReport(answer.name, reason=answer.reason, message=answer.message)
-    entry = answer.snapshot.entry
-    return IndexReport(answer.name, entry.version, len(entry.segments), len(answer.kept), bytes_read)
 
 
 def _parts(advice: list[Advice]) -> tuple[PartReport, ...]:
@@ -170,7 +160,7 @@ def _parts(advice: list[Advice]) -> tuple[PartReport, ...]:
     used: dict[tuple[str, str], PartReport] = {}
     unused: dict[str, PartReport] = {}
     for answer in advice:
-        for pruned in answer.segments:
+        for pruned in answer.pruned:
             for part in pruned.used:
                 key = part.text, answer.name
                 so_far = used.get(key) or PartReport(part.text, answer.name, format_name(part.column))

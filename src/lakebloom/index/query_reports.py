@@ -36,7 +36,10 @@ class FileState(str, enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """What an index that is about the scanned place did: it answered, or ``reason`` says why not."""
+    """What an index that is about the scanned place did: it answered, or ``reason`` says why not.
+
+    Several indexes that were asked together have no version.
+    """
 
     name: str
     version: int = 0
@@ -155,10 +158,12 @@ class ScanReport:
             message = f" ({index.message})" if index.message else ""
             yield f"  index {index.name}: {_with_remedy(index.reason)}{message}"
             return
-        yield (
-            f"  index {index.name}, version {index.version}: {_files(index.files_known)} known, "
-            f"{index.segments:,} segment{'s' * (index.segments != 1)}, {_amount(index.bytes_read)} read"
-        )
+        if index.version:
+            segments = f"{index.segments:,} segment{'s' * (index.segments != 1)}"
+            cost = f"{segments}, {_amount(index.bytes_read)} read"
+            yield f"  index {index.name}, version {index.version}: {_files(index.files_known)} known, {cost}"
+        else:
+            yield f"  indexes {index.name}, asked together: {_files(index.files_known)} known"
         for part in self.parts:
             if part.index == index.name:
                 dropped = f"column {part.column} dropped {part.units_dropped:,} of {part.units_asked:,}"

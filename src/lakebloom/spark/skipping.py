@@ -7,13 +7,13 @@ only then calls ``_Callback``. Whatever goes wrong on either side, the query rea
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from lakebloom.errors import UnsupportedSessionError
-from lakebloom.index.advise import LOG, Advice, Advisor, Reading, Unanswered
+from lakebloom.index.advise import LOG, Advice, Advisor, Reading
 from lakebloom.index.explain import DescribedScan, Figures
 from lakebloom.index.query_reports import LastQuery, ScanFigures
 from lakebloom.spark.jvm import new_object
@@ -21,20 +21,21 @@ from lakebloom.spark.sources import is_connect
 from lakebloom.tables.glob import fixed_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakebloom.index.snapshot import Snapshot
     from lakebloom.store.records import Entry
+    from lakebloom.tables.files import TableFile
 
 _RULES = "extraOptimizations"
 
 
 class Question(Reading, frozen=True):
-    """A reading, and the indexes to ask, each with the fingerprint of the files that the asker knows."""
+    """A reading, the indexes to ask, and the fingerprints of the files that the asker knows."""
 
-    indexes: dict[str, str]
+    indexes: list[str]
+    known: dict[str, str]
 
 
 class _FinishedScan(msgspec.Struct, frozen=True, rename="camel"):
@@ -158,9 +159,9 @@ class _Callback:
         self.asked += 1
         try:
             decoded = msgspec.json.decode(question, type=Question)
-            timeout_s = self._timeout_s()
-            advice = [self._advisor.ask(name, decoded, timeout_s) for name in decoded.indexes]
-            answers = [_answer(item, decoded.indexes[item.name]) for item in advice if _has_effect(item)]
+            advice = self._advisor.ask(decoded.indexes, decoded, self._timeout_s())
+            useful = [item for item in advice if isinstance(item, Advice) and item.has_effect]
+            answers = [_answer(item, decoded.known.get(item.name)) for item in useful]
             return msgspec.json.encode(answers).decode()
         except Exception as error:
             LOG.warning("no file is skipped, because a question could not be answered: %r", error)
@@ -172,20 +173,13 @@ class _Callback:
         implements = ("java.util.function.Function",)
 
 
-def _has_effect(item: Advice | Unanswered) -> TypeGuard[Advice]:
-    """Tell whether filters were asked at all; otherwise the plan stays as it is."""
-    return isinstance(item, Advice) and any(segment.used for segment in item.segments)
-
-
-def _answer(advice: Advice, known: str) -> Answer:
+def _answer(advice: Advice, known: str | None) -> Answer:
     kept = np.packbits(advice.kept, bitorder="little").tobytes()
-    snapshot = advice.snapshot
-    files = None if known == snapshot.fingerprint else _file_lines(snapshot)
-    return Answer(advice.name, snapshot.fingerprint, base64.b64encode(kept).decode(), files)
+    files = None if known == advice.fingerprint else _file_lines(advice.files)
+    return Answer(advice.name, advice.fingerprint, base64.b64encode(kept).decode(), files)
 
 
-def _file_lines(snapshot: Snapshot) -> str:
-    files, _ = snapshot.numbered_files
+def _file_lines(files: Sequence[TableFile]) -> str:
     text = "".join(f"{file.uri}\t{file.size_bytes}\t{file.mtime_ms}\0" for file in files)
     if not _is_unicode(text):  # file names that are not UTF-8 cannot be sent: those files are never left out
         text = "".join(

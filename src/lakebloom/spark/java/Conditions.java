@@ -185,6 +185,23 @@ public final class Conditions {
         return !negated || e instanceof IsNull || e instanceof IsNotNull || mentionsNull(e);
     }
 
+    /** Adds the columns that leaves of a condition ask about. */
+    public void collectColumns(Expression e, Set found) {
+        if (e instanceof Not) {
+            collectColumns((Expression) ((Not) e).child(), found);
+        } else if (e instanceof And || e instanceof Or) {
+            for (Iterator it = chain(e).iterator(); it.hasNext();) {
+                collectColumns((Expression) it.next(), found);
+            }
+        } else {
+            Expression column = column(e);
+            List path = column == null ? null : path(column);
+            if (path != null) {
+                found.add(key(path));
+            }
+        }
+    }
+
     /** The name of a column as "usable" compares it. */
     public static String key(List path) {
         return String.join("\0", path).toLowerCase(Locale.ROOT);

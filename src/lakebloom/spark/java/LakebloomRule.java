@@ -128,27 +128,31 @@ public final class LakebloomRule extends Rule {
         return (LogicalPlan) filter.withNewChildren(CollectionConverters.asScala(children).toSeq());
     }
 
+    /** The indexes that together could drop a file, each knowing a column that the condition names. */
     private List covering(Scan scan) {
-        List found = new ArrayList();
-        List roots = null;
+        List names = new ArrayList();
+        Set columns = new HashSet();
+        Set asked = scan.columns();
+        List roots = asked.isEmpty() ? null : scan.roots();
         for (Iterator it = indexes.iterator(); it.hasNext();) {
             Index index = (Index) it.next();
-            if (scan.usable(index.columns)) {
-                roots = roots == null ? scan.roots() : roots;
-                if (index.meets(roots)) {
-                    found.add(index.name);
-                }
+            if (!Collections.disjoint(index.columns, asked) && index.meets(roots)) {
+                names.add(index.name);
+                columns.addAll(index.columns);
             }
         }
-        return found;
+        return scan.usable(columns) ? names : Collections.emptyList();
     }
 
     private List ask(ObjectNode question, List names) throws Exception {
-        ObjectNode wanted = question.putObject("indexes");
+        ArrayNode wanted = question.putArray("indexes");
         for (Iterator it = names.iterator(); it.hasNext();) {
-            String name = (String) it.next();
-            Object[] files = (Object[]) known.get(name);
-            wanted.put(name, files == null ? "" : (String) files[0]);
+            wanted.add((String) it.next());
+        }
+        ObjectNode fingerprints = question.putObject("known");
+        for (Iterator it = new HashMap(known).entrySet().iterator(); it.hasNext();) {
+            Map.Entry entry = (Map.Entry) it.next();
+            fingerprints.put((String) entry.getKey(), (String) ((Object[]) entry.getValue())[0]);
         }
         List answers = new ArrayList();
         String reply = (String) python.apply(question.toString());

@@ -72,6 +72,15 @@ public final class Scan {
         return roots;
     }
 
+    /** The columns that the condition compares, as "usable" names them. */
+    public Set columns() {
+        Set found = new HashSet();
+        for (Iterator it = conjuncts.iterator(); it.hasNext();) {
+            conditions.collectColumns((Expression) it.next(), found);
+        }
+        return found;
+    }
+
     /** Whether filters of these columns could drop a file. */
     public boolean usable(Set columns) {
         for (Iterator it = conjuncts.iterator(); it.hasNext();) {
