@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +20,16 @@ from lakebloom.cli.demo_filter import show_filter
 from lakebloom.cli.demo_keys import uuids
 from lakebloom.spark.session import demo_session
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
 _FILES = 400
 _ROWS = 5_000
 _INDEX = "events_by_user"
 
 
 def main() -> None:
-    """Show a filter, then an index over a lake of many files: build, ask, append, refresh."""
+    """Show a filter, an index over a lake of many files (build, ask, append, refresh), and queries that skip files."""
     console = Console(width=110)
     show_filter(console)
     with tempfile.TemporaryDirectory(prefix="lakebloom-demo-") as home:
@@ -34,7 +37,9 @@ def main() -> None:
         table = Path(home) / "events"
         needle = _make_lake(console, table)
         with demo_session() as spark:
-            _show_index(console, Lakebloom(spark, Path(home) / "indexes"), table, needle)
+            lake = Lakebloom(spark, Path(home) / "indexes")
+            _show_index(console, lake, table, needle)
+            _show_skipping(console, spark, lake, table, needle)
 
 
 def _make_lake(console: Console, table: Path) -> str:
@@ -82,6 +87,31 @@ def _show_index(console: Console, lake: Lakebloom, table: Path, needle: str) -> 
     console.rule("[bold]records")
     console.print(str(lake.index(_INDEX)), highlight=False)
     console.print(str(lake.history(_INDEX)), highlight=False)
+
+
+def _show_skipping(console: Console, spark: SparkSession, lake: Lakebloom, table: Path, needle: str) -> None:
+    console.rule("[bold]the same query, before and after enable()")
+    events = spark.read.parquet(str(table))
+    events.where("user_id = 'nobody'").count()  # Spark's first query pays for much else
+    before_s = _timed_query(console, events, needle)
+    lake.enable()
+    events.where("user_id = 'nobody'").count()
+    after_s = _timed_query(console, events, needle)
+    console.print(str(lake.last_query()), highlight=False)
+    console.print(f"{before_s / after_s:.1f} times as fast", highlight=False)
+    console.print(str(lake.explain(events.where(f"user_id = '{needle}'"))), highlight=False)
+    console.print()
+    console.print(str(lake.explain(events.where(f"user_id <> '{needle}'"))), highlight=False)
+    lake.disable()
+
+
+def _timed_query(console: Console, events: DataFrame, needle: str) -> float:
+    query = f"user_id = '{needle}'"
+    started = time.perf_counter()
+    rows = len(events.where(query).collect())
+    elapsed_s = time.perf_counter() - started
+    console.print(f"WHERE {query}: {rows} row in {elapsed_s:.2f} s", highlight=False)
+    return elapsed_s
 
 
 def _ask(console: Console, lake: Lakebloom, key: str) -> None:

@@ -19,11 +19,12 @@ import msgspec
 import numpy as np
 
 from lakebloom.errors import IndexNotFoundError, IndexStateError
+from lakebloom.index.as_read import TEXT_FORMATS, AsRead, ReadSchema, defaults
 from lakebloom.index.ask import resolver
 from lakebloom.index.together import Together, helps
 from lakebloom.predicate.prune import Pruner
 from lakebloom.predicate.reasons import Reason
-from lakebloom.predicate.tree import Predicate
+from lakebloom.predicate.tree import Predicate, columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from lakebloom.index.ask import Reader
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.prune import Pruned
-    from lakebloom.predicate.units import BoolArray, HashArray, IntArray, UnitFilters
+    from lakebloom.predicate.units import BoolArray
     from lakebloom.store.records import SourceRecord
     from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.files import TableFile
@@ -46,8 +47,6 @@ _REST_S = 30.0
 _CASE_SENSITIVE = "spark.sql.caseSensitive"
 _UNLIKE_THE_BUILD = ("spark.sql.parquet.fieldId.read.enabled", "spark.sql.parquet.int96TimestampConversion")
 """Settings under which Spark finds other columns or values in a Parquet file than the build did."""
-_TEXT_FORMATS = frozenset({"csv", "json", "text", "xml"})
-"""What a line means depends on the whole schema, and whether it is NULL also on the other columns that are read."""
 _NOT_ABOUT_VALUES = frozenset({"path", "paths", "basepath", "mergeschema", "serialization.format"})
 
 
@@ -99,7 +98,7 @@ def why_not(source: SourceRecord, reading: Reading) -> Reason | None:
         return Reason.READ_DIFFERS if unlike else None
     if _about_values(source.options) != _about_values(reading.options):
         return Reason.READ_DIFFERS
-    if source.format in _TEXT_FORMATS and not _same_fields(source, reading):
+    if not _same_fields(source, reading):
         return Reason.READ_DIFFERS
     return None
 
@@ -110,9 +109,15 @@ def _about_values(options: dict[str, str]) -> dict[str, str]:
 
 
 def _same_fields(source: SourceRecord, reading: Reading) -> bool:
-    stored = msgspec.json.decode(source.schema_json or "{}").get("fields", [])
-    fields = [(field["name"], field["type"]) for field in stored if field["name"] not in source.partition_columns]
-    return fields == [(field["name"], field["type"]) for field in reading.schema.get("fields", [])]
+    """Tell whether lines of text have the same columns, and whether missing ones are read as the same values."""
+    schema = msgspec.json.decode(source.schema_json or "{}")
+    stored = [field for field in schema.get("fields", []) if field["name"] not in source.partition_columns]
+    if defaults({"fields": stored}) != defaults(reading.schema):
+        return False
+    fields = [(field["name"], field["type"]) for field in stored]
+    return source.format not in TEXT_FORMATS or fields == [
+        (field["name"], field["type"]) for field in reading.schema.get("fields", [])
+    ]
 
 
 class Advisor:
@@ -130,8 +135,8 @@ class Advisor:
         snapshots = {answer.name: answer.snapshot for answer in answers if isinstance(answer, Advice)}
         together = [snapshot for snapshot in snapshots.values() if snapshot is not None]
         if reading.predicate is not None and helps(reading.predicate, together):
-            predicate = reading.predicate
-            ask = lambda: _advice_together(" + ".join(snapshots), together, predicate)  # noqa: E731
+            predicate, schema = reading.predicate, ReadSchema(reading.format, reading.schema)
+            ask = lambda: _advice_together(" + ".join(snapshots), together, predicate, schema)  # noqa: E731
             answers.append(self._answered(" + ".join(snapshots), ask, deadline_s))
         for answer in answers:
             self._warn(answer)
@@ -180,8 +185,12 @@ def _advice(name: str, snapshot: Snapshot, reading: Reading) -> Advice | Unanswe
     if reading.predicate is None:
         return Unanswered(name, Reason.NO_USABLE_PREDICATE)
     pruner = Pruner(reading.predicate, resolve=resolver(snapshot), hopeless=HOPELESS)
-    knows_nulls = snapshot.entry.source.format not in _TEXT_FORMATS
-    pruned = tuple(pruner.can_match(_Asked(segment, knows_nulls)) for segment in snapshot.segments)
+    schema = ReadSchema(reading.format, reading.schema)
+    segments = [AsRead(segment, schema) for segment in snapshot.segments]
+    known = [column for column in map(resolver(snapshot), columns(reading.predicate)) if column is not None]
+    if known and segments and not any(segment.column_type(column) for segment in segments for column in known):
+        return Unanswered(name, Reason.READ_DIFFERS)
+    pruned = tuple(map(pruner.can_match, segments))
     files, of_units = snapshot.numbered_files
     kept = np.zeros(len(files), dtype=np.bool_)
     for segment, numbers in zip(pruned, of_units, strict=True):
@@ -189,37 +198,9 @@ def _advice(name: str, snapshot: Snapshot, reading: Reading) -> Advice | Unanswe
     return Advice(name, files, snapshot.fingerprint, kept, pruned, snapshot)
 
 
-def _advice_together(name: str, snapshots: list[Snapshot], predicate: Predicate) -> Advice:
+def _advice_together(name: str, snapshots: list[Snapshot], predicate: Predicate, schema: ReadSchema) -> Advice:
     together = Together(snapshots)
-    knows_nulls = all(snapshot.entry.source.format not in _TEXT_FORMATS for snapshot in snapshots)
     pruner = Pruner(predicate, resolve=together.resolve, hopeless=HOPELESS)
-    pruned = pruner.can_match(_Asked(together, knows_nulls))
+    pruned = pruner.can_match(AsRead(together, schema))
     fingerprint = " ".join(snapshot.fingerprint for snapshot in snapshots)
     return Advice(name, together.files, fingerprint, pruned.keep, (pruned,))
-
-
-class _Asked:
-    """Units, which say that they do not know their null counts where these cannot be relied on."""
-
-    def __init__(self, units: UnitFilters, knows_nulls: bool) -> None:
-        self._units, self._knows_nulls = units, knows_nulls
-
-    @property
-    def num_units(self) -> int:
-        return self._units.num_units
-
-    def column_type(self, column: ColumnPath) -> str | None:
-        return self._units.column_type(column)
-
-    def false_positive_rate(self, column: ColumnPath) -> float:
-        return self._units.false_positive_rate(column)
-
-    def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
-        return self._units.might_contain_any(column, hashes)
-
-    def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
-        counts, known = self._units.null_counts(column)
-        return counts, known if self._knows_nulls else np.zeros_like(known)
-
-    def row_counts(self) -> IntArray:
-        return self._units.row_counts()

@@ -26,7 +26,6 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class LakebloomFileIndex implements FileIndex {
     private final FileIndex base;
     private final Object lake;
-    private final String question;
     private final List answers;
     private final String label;
     private final long keptBytes;
@@ -35,10 +34,9 @@ public final class LakebloomFileIndex implements FileIndex {
     private final long allBytes;
 
     /** Lists once, with the conditions on partitions, to know how much is left. */
-    public LakebloomFileIndex(FileIndex base, Object lake, String question, List answers, Seq partitionFilters) {
+    public LakebloomFileIndex(FileIndex base, Object lake, List answers, Seq partitionFilters) {
         this.base = base;
         this.lake = lake;
-        this.question = question;
         this.answers = answers;
         int all = 0;
         int kept = 0;
@@ -196,16 +194,13 @@ public final class LakebloomFileIndex implements FileIndex {
         return "LakebloomFileIndex(" + label + base + ")";
     }
 
-    /** Scans of the same files for the same question are one scan to Spark, which then runs it once. */
+    /** Scans that leave out the same files are one scan to Spark, which then runs it once. */
     public boolean equals(Object other) {
         if (!(other instanceof LakebloomFileIndex)) {
             return false;
         }
         LakebloomFileIndex that = (LakebloomFileIndex) other;
-        if (!base.equals(that.base) || lake != that.lake || !question.equals(that.question)) {
-            return false;
-        }
-        if (answers.size() != that.answers.size()) {
+        if (!base.equals(that.base) || lake != that.lake || answers.size() != that.answers.size()) {
             return false;
         }
         for (int i = 0; i < answers.size(); i++) {
@@ -219,6 +214,6 @@ public final class LakebloomFileIndex implements FileIndex {
     }
 
     public int hashCode() {
-        return 31 * base.hashCode() + question.hashCode();
+        return base.hashCode();
     }
 }

@@ -1,0 +1,133 @@
+"""Filters as a query may use them: what an index knows of a column, as far as the query reads the same values in it.
+
+A schema of its own can make of a file's values something that no filter has seen: an integer that wraps around or
+becomes NULL in a narrower type, a rounded decimal, a default in place of a column that the file does not have. Where
+that can be, the units say that they know nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from lakebloom.predicate.spark_types import Kind, spark_type
+from lakebloom.tables.spark_schema import leaf_types
+
+if TYPE_CHECKING:
+    from lakebloom.predicate.spark_types import SparkType
+    from lakebloom.predicate.units import BoolArray, HashArray, IntArray, UnitFilters
+    from lakebloom.tables.columns import ColumnPath
+
+__all__ = ["TEXT_FORMATS", "AsRead", "ReadSchema", "defaults"]
+
+TEXT_FORMATS = frozenset({"csv", "json", "text", "xml"})
+"""What a line means depends on the whole schema, and whether it is NULL also on the other columns that are read."""
+_DEFAULT = "EXISTS_DEFAULT"
+"""Where Spark keeps, in a field's metadata, the value that it reads from files without the column."""
+_DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
+_TEMPORAL = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ})
+
+
+class ReadSchema:
+    """The columns as a query reads them, by their names without regard to case."""
+
+    def __init__(self, file_format: str, schema: dict[str, Any]) -> None:
+        self.format = file_format.lower()
+        types = leaf_types(msgspec.json.encode(schema).decode()) if schema else []
+        self._exact = dict(types)
+        self._folded: dict[ColumnPath, list[str]] = {}
+        for path, name in types:
+            self._folded.setdefault(_folded(path), []).append(name)
+        self._defaults = frozenset(name.lower() for name in defaults(schema))
+
+    def reads(self, column: ColumnPath, stored: str) -> bool:
+        """Tell whether every value of a column that was indexed as ``stored`` is read as what it is."""
+        folded = self._folded.get(_folded(column), [])
+        name = self._exact.get(column, folded[0] if len(folded) == 1 else None)
+        if name is None:
+            return False
+        of_file, of_query = spark_type(stored), spark_type(_plain(name))
+        if self.format != "parquet" and (of_file != of_query or self._depends_on_the_session(of_file)):
+            return False
+        return _holds(of_query, of_file)
+
+    def _depends_on_the_session(self, kind: SparkType) -> bool:
+        """Text says nothing of its time zone and calendar, and ORC's timestamps are local times of the JVM."""
+        return kind.kind in _TEMPORAL if self.format in TEXT_FORMATS else kind.kind is Kind.TIMESTAMP
+
+    def has_default(self, column: ColumnPath) -> bool:
+        """Tell whether a Parquet file without the column, which was indexed as NULL, is read as something else."""
+        return self.format == "parquet" and column[0].lower() in self._defaults
+
+
+def defaults(schema: dict[str, Any]) -> dict[str, str]:
+    """Return what Spark reads, for each column that has such a default, from files without it."""
+    metadata = ((field["name"], field.get("metadata") or {}) for field in schema.get("fields", []))
+    return {name: known[_DEFAULT] for name, known in metadata if _DEFAULT in known}
+
+
+def _plain(name: str) -> str:
+    """Lengths and collations change which strings are equal, not which are read."""
+    return "string" if name.startswith(("char(", "varchar(", "string")) else name
+
+
+def _holds(wide: SparkType, narrow: SparkType) -> bool:
+    match narrow.kind, wide.kind:
+        case (Kind.INTEGER, Kind.INTEGER) | (Kind.FLOATING, Kind.FLOATING):
+            return wide.bits >= narrow.bits
+        case (Kind.INTEGER, Kind.DECIMAL):
+            return wide.precision - wide.scale >= _DIGITS[narrow.bits]
+        case (Kind.DECIMAL, Kind.DECIMAL):
+            return wide.scale >= narrow.scale and wide.precision - wide.scale >= narrow.precision - narrow.scale
+        case _:
+            return wide == narrow and wide.kind is not Kind.OTHER
+
+
+def _folded(path: ColumnPath) -> ColumnPath:
+    return tuple(part.lower() for part in path)
+
+
+class AsRead:
+    """Units, which say that they know nothing where the query may read something else than was indexed."""
+
+    def __init__(self, units: UnitFilters, schema: ReadSchema) -> None:
+        self._units, self._schema = units, schema
+
+    @property
+    def num_units(self) -> int:
+        """How many units there are."""
+        return self._units.num_units
+
+    def column_type(self, column: ColumnPath) -> str | None:
+        """Return the type that was hashed; None where the query reads another one."""
+        stored = self._units.column_type(column)
+        return stored if stored is not None and self._schema.reads(column, stored) else None
+
+    def false_positive_rate(self, column: ColumnPath) -> float:
+        """Return the rate of a unit's filter."""
+        return self._units.false_positive_rate(column)
+
+    def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
+        """Tell which units may hold one of the hashes."""
+        found = self._units.might_contain_any(column, hashes)
+        return found | self._may_be_missing(column) if self._schema.has_default(column) else found
+
+    def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
+        """Return the NULLs of each unit, and whether they are known."""
+        counts, known = self._units.null_counts(column)
+        if self._schema.format in TEXT_FORMATS:
+            return counts, np.zeros_like(known)
+        return counts, known & ~self._may_be_missing(column) if self._schema.has_default(column) else known
+
+    def row_counts(self) -> IntArray:
+        """Return the rows of each unit."""
+        return self._units.row_counts()
+
+    def _may_be_missing(self, column: ColumnPath) -> BoolArray:
+        """Tell which units show no value: their file may not have the column."""
+        counts, known = self._units.null_counts(column)
+        rows = self._units.row_counts()
+        missing: BoolArray = ~known | (rows < 0) | (counts == rows)
+        return missing
