@@ -9,7 +9,7 @@ BENCH_STAMP := $(VENV)/.installed-bench
 # Spark starts its workers with the first python3 on PATH unless told otherwise.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help test check fast demo lock clean bench-kernels bench-build
+.PHONY: help test check fast demo lock clean bench-kernels bench-build bench-needle compat
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -42,10 +42,16 @@ bench-kernels: $(BENCH_STAMP) ## hashing and filtering against Arrow C++ and rbl
 bench-build: $(BENCH_STAMP) ## building an index against scanning, rewriting and Lance
 	@. tools/java && $(BIN)/python -m bench.build
 
+bench-needle: $(BENCH_STAMP) ## looking keys up in Spark, with and without lakebloom and Parquet's own filters
+	@. tools/java && $(BIN)/python -m bench.needle
+
+compat: $(STAMP) ## the query tests on every Spark that is supported (VERSIONS="4.0.5 ..." for some)
+	@. tools/java && $(BIN)/python tools/compat $(VERSIONS)
+
 lock: $(STAMP) ## resolve the newest versions into constraints.txt
 	@$(BIN)/python -m pip install -q uv
 	@$(BIN)/uv pip compile -q --universal --python-version 3.10 --all-extras --upgrade --no-emit-index-url \
 		--no-annotate --no-header pyproject.toml -o constraints.txt
 
 clean: ## remove the environment and all caches
-	@rm -rf $(VENV) .bench .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) .bench .compat .mypy_cache .pytest_cache .ruff_cache .hypothesis
