@@ -1,0 +1,68 @@
+"""Quick refresh after ten new files: but for listing, it must not matter how many files the table has.
+
+Most files of the two tables are names of one and the same tiny file; what is new has keys of its own.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from bench.build.source import SEED, uuids
+from lakebloom import BloomIndexConfig, Lakebloom, col
+
+INDEX = "by_uuid"
+ROWS = 100
+NEW_FILES = 10
+
+
+@dataclass(slots=True)
+class Growing:
+    """An indexed table to which files are added."""
+
+    folder: Path
+    files: int
+    lake: Lakebloom
+    list_s: list[float] = field(default_factory=list)
+    rest_s: list[float] = field(default_factory=list)
+
+    @classmethod
+    def create(cls, spark: SparkSession, work: Path, files: int) -> Growing:
+        shutil.rmtree(work, ignore_errors=True)
+        folder = work / "table"
+        folder.mkdir(parents=True)
+        first = _write(folder / "part-00000.parquet", np.random.default_rng(SEED))
+        for number in range(1, files):
+            (folder / f"part-{number:05d}.parquet").hardlink_to(first)
+        lake = Lakebloom(spark, work / "indexes")
+        lake.create_index(str(folder), BloomIndexConfig(INDEX, ["uuid"]))
+        return cls(folder, files, lake)
+
+    def refresh(self) -> None:
+        """Add files and refresh once."""
+        seed = [SEED, len(self.list_s)]
+        rng = np.random.default_rng(seed)
+        added = [self.folder / f"new-{len(self.list_s)}-{number}.parquet" for number in range(NEW_FILES)]
+        for path in added:
+            _write(path, rng)
+        started = time.perf_counter()
+        report = self.lake.refresh_index(INDEX)
+        elapsed = time.perf_counter() - started
+        assert report.files == NEW_FILES
+        key = pq.read_table(added[-1])["uuid"][ROWS // 2].as_py()
+        paths = self.lake.candidates(INDEX, col("uuid") == key)["path"].to_pylist()
+        assert added[-1].name in {Path(path).name for path in paths}
+        self.list_s.append(report.seconds["list"])
+        self.rest_s.append(elapsed - report.seconds["list"])
+
+
+def _write(path: Path, rng: np.random.Generator) -> Path:
+    pq.write_table(pa.table({"uuid": uuids(rng, ROWS)}), path)
+    return path
