@@ -38,6 +38,13 @@ def main(master: str, directory: Path) -> dict[str, Any]:
         "kept": [kept(lake, "by_k", col("k") == key) for key in (0, 4500, 7999, 9000)],
         "ok": lake.verify_index("by_k").ok,
     }
+    lake.enable()
+    query = spark.read.parquet(str(table)).where("k IN (4500, 7999)")
+    found["rows"] = sorted(row.k for row in query.collect())
+    last = lake.last_query()
+    assert last is not None
+    found["files_read"] = last.scans[0].files_read
+    lake.disable()
     frame = spark.range(0, 400, 1, 4).withColumnRenamed("id", "k")
     frame.write.orc(str(directory / "orc"))
     found["orc"] = lake.create_index(

@@ -44,6 +44,11 @@ def main(directory: Path) -> dict[str, Any]:
     source = snapshot(lake, "by_orc").entry.source
     found["orc"] = [lake.index("by_orc").rows, source.partition_columns, source.locations[0].rpartition("/")[2]]
 
+    try:
+        lake.enable()
+    except LakebloomError as error:
+        found["enable"] = str(error)
+
     refused = {
         "filter": spark.read.parquet(str(table)).where("k > 1"),
         "range": spark.range(3),

@@ -48,6 +48,7 @@ def _wait_for(port: int) -> None:
 def test_indexes(found: dict[str, Any]) -> None:
     assert found["built"] == [8, 8000, []]
     assert found["kept"] == [["0.parquet"], ["4.parquet"], ["7.parquet"], []]
+    assert (found["rows"], found["files_read"]) == ([4500, 7999], 2)
     assert found["ok"]
     assert found["orc"] == 400
 

@@ -24,6 +24,8 @@ def test_connect(tmp_path: Path) -> None:
     assert found["lookup"] == [{"k": 350}]
     assert found["table"] == ["by_name", 4, 4]
     assert found["orc"] == [100, ["p"], "x=*"]
+    assert "[UNSUPPORTED_SESSION]" in found["enable"]
+    assert 'spark.read.format("lakebloom")' in found["enable"]
     assert "filter in its plan" in found["filter"]
     assert "range in its plan" in found["range"]
     assert "sql in its plan" in found["sql"]

@@ -173,7 +173,8 @@ def _parts(advice: list[Advice]) -> tuple[PartReport, ...]:
             for missed in pruned.unused:
                 column = None if missed.column is None else format_name(missed.column)
                 so_far_unused = unused.get(missed.text)
-                if so_far_unused is None or so_far_unused.reason is Reason.NO_INDEX:  # one that knows the column decides
+                # An index that knows the column has the last word.
+                if so_far_unused is None or so_far_unused.reason is Reason.NO_INDEX:
                     unused[missed.text] = PartReport(missed.text, None, column, missed.reason)
     answered = {text for text, _ in used}
     return (*used.values(), *(part for text, part in unused.items() if text not in answered))
