@@ -21,7 +21,7 @@ from lakebloom.index.explain import explain
 from lakebloom.index.lookup import Unindexed, lookup
 from lakebloom.index.refresh import RefreshMode, refresh_index
 from lakebloom.index.reports import IndexRecord, RecordTable, VersionRecord
-from lakebloom.index.settings import PREFIX, Settings
+from lakebloom.index.settings import PREFIX, TIMEOUT_KEY, Settings
 from lakebloom.index.verify import verify_index
 from lakebloom.storage.metered import Metered
 from lakebloom.store.records import ColumnRecord
@@ -246,7 +246,9 @@ class Lakebloom:
         return self._skipping
 
     def _timeout_s(self) -> float:
-        return self._settings().query_timeout_ms / 1000
+        # One key only: a query waits for this, and Spark fetches all of them one by one.
+        value = None if self._spark is None else self._spark.conf.get(TIMEOUT_KEY, None)
+        return Settings.parse({} if value is None else {TIMEOUT_KEY: value}).query_timeout_ms / 1000
 
     def _publish(self) -> None:
         """Tell the optimizer which indexes there are."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PREFIX = "spark.lakebloom."
+TIMEOUT_KEY = f"{PREFIX}query.timeoutMs"
 _DAY_MS = 24 * 60 * 60 * 1000
 
 
@@ -58,7 +59,7 @@ KEYS = {
     f"{PREFIX}global.maxBytes": "global_max_bytes",
     f"{PREFIX}vacuum.retentionMs": "vacuum_retention_ms",
     f"{PREFIX}vacuum.graceMs": "vacuum_grace_ms",
-    f"{PREFIX}query.timeoutMs": "query_timeout_ms",
+    TIMEOUT_KEY: "query_timeout_ms",
 }
 assert set(KEYS.values()) == {field.name for field in fields(Settings)}
 
