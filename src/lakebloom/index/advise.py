@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from lakebloom.predicate.prune import Pruned
     from lakebloom.predicate.units import BoolArray
     from lakebloom.store.records import SourceRecord
-    from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.files import TableFile
 
 __all__ = ["Advice", "Advisor", "Reading", "Unanswered", "why_not"]

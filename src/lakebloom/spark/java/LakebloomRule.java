@@ -115,7 +115,6 @@ public final class LakebloomRule extends Rule {
             return filter;
         }
         ObjectNode question = scan.question(mapper);
-        String text = question.toString();
         List answers = ask(question, asked);
         if (answers.isEmpty()) {
             return filter;
@@ -123,7 +122,7 @@ public final class LakebloomRule extends Rule {
         if (location instanceof CatalogFileIndex) {
             location = ((CatalogFileIndex) location).filterPartitions(scan.partitionFilters());
         }
-        LakebloomFileIndex kept = new LakebloomFileIndex(location, this, text, answers, scan.partitionFilters());
+        LakebloomFileIndex kept = new LakebloomFileIndex(location, this, answers, scan.partitionFilters());
         List children = Collections.singletonList(Copies.withLocation(relation, kept));
         return (LogicalPlan) filter.withNewChildren(CollectionConverters.asScala(children).toSeq());
     }
