@@ -16,6 +16,9 @@
     │   ├── NoFilesError              it has no files
     │   ├── ColumnNotFoundError       it has no such column
     │   ├── DataFileError             one of its files cannot be read
+    │   │   ├── NotParquetError           it is no Parquet file, or cut short
+    │   │   ├── CorruptFooterError        its footer is damaged
+    │   │   └── EncryptedFileError        it needs a key
     │   └── UnsupportedSourceError    it does not read files, or not in a way an index can follow
     ├── UnsupportedSessionError   a Spark session that cannot do what was asked
     └── BloomIndexError           an index that cannot do what was asked
@@ -46,8 +49,10 @@ __all__ = [
     "ColumnNotFoundError",
     "CommitConflictError",
     "CorruptFilterError",
+    "CorruptFooterError",
     "CorruptIndexError",
     "DataFileError",
+    "EncryptedFileError",
     "FilterFormatError",
     "FilterMismatchError",
     "IndexExistsError",
@@ -59,6 +64,7 @@ __all__ = [
     "LakebloomError",
     "NoFilesError",
     "NotFoundError",
+    "NotParquetError",
     "SourceError",
     "StorageError",
     "UnknownFormatError",
@@ -186,6 +192,24 @@ class DataFileError(SourceError):
     """A file of the table cannot be read."""
 
     code = "DATA_FILE"
+
+
+class NotParquetError(DataFileError):
+    """The file is no Parquet file, or it was cut short."""
+
+    code = "NOT_PARQUET"
+
+
+class CorruptFooterError(DataFileError):
+    """The footer of a Parquet file is damaged."""
+
+    code = "CORRUPT_FOOTER"
+
+
+class EncryptedFileError(DataFileError):
+    """The Parquet file, or the part of it that is needed, is encrypted and there is no key, or not the right one."""
+
+    code = "ENCRYPTED_FILE"
 
 
 class UnsupportedSourceError(SourceError):

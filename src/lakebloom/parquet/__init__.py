@@ -1,0 +1,32 @@
+"""Bloom filters inside Parquet files: read them, ask them, and put them into files that have none.
+
+Names load on first use, so that importing this package loads neither numba nor pyspark.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lakebloom.parquet.embedding import EmbedReport, embed
+
+__all__ = ["EmbedReport", "embed"]
+
+# No module here may have the name of a function: importing it would put the module in the function's place.
+_HOME_OF = {
+    "EmbedReport": "lakebloom.parquet.embedding",
+    "embed": "lakebloom.parquet.embedding",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        value = getattr(importlib.import_module(_HOME_OF[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'lakebloom.parquet' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
