@@ -38,6 +38,7 @@ LAYERS = [
     ["storage"],
     ["sizing"],
     ["sbbf"],
+    ["printing"],
     ["errors"],
 ]
 LEVEL = {layer: level for level, layers in enumerate(LAYERS) for layer in layers}

@@ -20,9 +20,10 @@ from lakebloom.index.create import create_index
 from lakebloom.index.explain import explain
 from lakebloom.index.lookup import Unindexed, lookup
 from lakebloom.index.refresh import RefreshMode, refresh_index
-from lakebloom.index.reports import IndexRecord, RecordTable, VersionRecord
+from lakebloom.index.reports import IndexRecord, VersionRecord
 from lakebloom.index.settings import PREFIX, TIMEOUT_KEY, Settings
 from lakebloom.index.verify import verify_index
+from lakebloom.printing import RecordTable
 from lakebloom.storage.metered import Metered
 from lakebloom.store.records import ColumnRecord
 from lakebloom.tables.spark_schema import leaf_types

@@ -11,7 +11,8 @@ from lakebloom import BloomIndexConfig
 from lakebloom.index.compact import optimize_index
 from lakebloom.index.lifecycle import delete_index, restore_index
 from lakebloom.index.plan import SkippedFile
-from lakebloom.index.reports import BuildReport, IndexRecord, RecordTable, VacuumReport, VersionRecord
+from lakebloom.index.reports import BuildReport, IndexRecord, VacuumReport, VersionRecord
+from lakebloom.printing import RecordTable
 from tests.index.lake import NAME, Lake
 
 GOLDEN = Path(__file__).parent / "golden"

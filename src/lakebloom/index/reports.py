@@ -2,99 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
-import html
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from lakebloom.printing import Printable
 from lakebloom.sbbf import sizing
 from lakebloom.tables.columns import format_name
 
 if TYPE_CHECKING:
     from lakebloom.index.plan import BuildResult, SkippedFile
     from lakebloom.store.records import Entry
-
-
-class Printable:
-    """A record that prints its fields as a table of two columns."""
-
-    def shown(self) -> list[tuple[str, str]]:
-        """Return the fields as (name, text)."""
-        return [
-            (_label(attribute.name), text_of(attribute.name, getattr(self, attribute.name)))
-            for attribute in fields(self)  # type: ignore[arg-type]
-        ]
-
-    def __str__(self) -> str:
-        rows = self.shown()
-        width = max(len(name) for name, _ in rows)
-        return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in rows)
-
-    def _repr_html_(self) -> str:
-        cells = "".join(f"<tr><th>{html.escape(n)}</th><td>{html.escape(v)}</td></tr>" for n, v in self.shown())
-        return f"<table>{cells}</table>"
-
-
-RecordT = TypeVar("RecordT", bound=Printable)
-
-
-class RecordTable(Sequence[RecordT], Generic[RecordT]):
-    """Records of one kind, printed as one table with a line each."""
-
-    def __init__(self, records: Sequence[RecordT]) -> None:
-        self._records = tuple(records)
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def __getitem__(self, item: Any) -> Any:
-        return self._records[item]
-
-    def __iter__(self) -> Iterator[RecordT]:
-        return iter(self._records)
-
-    def _cells(self) -> list[list[str]]:
-        if not self._records:
-            return []
-        return [[name for name, _ in self._records[0].shown()], *([v for _, v in r.shown()] for r in self._records)]
-
-    def __str__(self) -> str:
-        cells = self._cells()
-        if not cells:
-            return "(none)"
-        widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
-        return "\n".join(line.rstrip() for line in lines)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        cells = self._cells()
-        if not cells:
-            return "<p>(none)</p>"
-        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in cells[0])
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in line) + "</tr>" for line in cells[1:])
-        return f"<table><tr>{head}</tr>{body}</table>"
-
-
-def _label(name: str) -> str:
-    return name.removesuffix("_ms").replace("_", " ")
-
-
-def text_of(name: str, value: Any) -> str:
-    """Return a field's value as people read it."""
-    if name == "timestamp_ms":
-        return datetime.datetime.fromtimestamp(value / 1000, datetime.timezone.utc).isoformat(" ", "milliseconds")
-    if isinstance(value, dict):
-        return ", ".join(f"{_label(key)} {text_of(key, item)}" for key, item in value.items())
-    if isinstance(value, (tuple, list)):
-        return ", ".join(str(item) for item in value)
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    return "" if value is None else str(value)
 
 
 @dataclass(frozen=True, slots=True)

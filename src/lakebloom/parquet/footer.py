@@ -248,7 +248,7 @@ class ColumnChunk:
     @property
     def num_values(self) -> int:
         """NULLs are counted, and so are the elements of lists."""
-        return self._get(5, TType.I64) or 0
+        return self._number(5, TType.I64) or 0
 
     @property
     def null_count(self) -> int | None:
@@ -259,27 +259,27 @@ class ColumnChunk:
     @property
     def total_uncompressed_size(self) -> int | None:
         """The bytes of all pages, headers included, before compression."""
-        return self._get(6, TType.I64)
+        return self._number(6, TType.I64)
 
     @property
     def total_compressed_size(self) -> int | None:
         """The bytes of all pages, headers included, in the file."""
-        return self._get(7, TType.I64)
+        return self._number(7, TType.I64)
 
     @property
     def data_page_offset(self) -> int | None:
         """Where the first data page begins."""
-        return self._get(9, TType.I64)
+        return self._number(9, TType.I64)
 
     @property
     def index_page_offset(self) -> int | None:
         """Where the first index page begins."""
-        return self._get(10, TType.I64)
+        return self._number(10, TType.I64)
 
     @property
     def dictionary_page_offset(self) -> int | None:
         """Where the dictionary page begins."""
-        return self._get(11, TType.I64)
+        return self._number(11, TType.I64)
 
     @property
     def offset_index(self) -> tuple[int, int] | None:
@@ -294,12 +294,12 @@ class ColumnChunk:
     @property
     def bloom_filter_offset(self) -> int | None:
         """Where the filter begins; it may be anything, and must be checked against the file."""
-        return self._get(14, TType.I64)
+        return self._number(14, TType.I64)
 
     @property
     def bloom_filter_length(self) -> int | None:
         """The bytes of the filter, header included; older writers leave it out."""
-        return self._get(15, TType.I32)
+        return self._number(15, TType.I32)
 
     @property
     def file_path(self) -> bytes | None:
@@ -322,6 +322,10 @@ class ColumnChunk:
             raise EncryptedFileError("an encrypted column chunk cannot be given a filter")
         self.metadata.put(14, TType.I64, offset)
         self.metadata.put(15, TType.I32, length)
+
+    def _number(self, number: int, kind: int) -> int | None:
+        value: int | None = self._get(number, kind)
+        return value
 
     def _get(self, number: int, kind: int) -> Any:
         return None if self.metadata is None else self.metadata.get(number, kind)
