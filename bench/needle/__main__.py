@@ -97,7 +97,7 @@ def print_searches(console: Console, searches: list[Search]) -> None:
             for search in searches:
                 method = search.method(name)
                 times = method.times[question]
-                row += [f"{min(times):.3f}", f"{max(times):.3f}", f"{method.files_read[question]:,}"]
+                row += [f"{min(times):.3f}", f"{max(times):.3f}", f"{method.decoded[question]:,}"]
             printed.add_row(*row)
         console.print(printed)
 
