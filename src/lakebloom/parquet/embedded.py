@@ -1,0 +1,98 @@
+"""One filter inside a file: where it is, and how to read it.
+
+    plain        header (Thrift, 15 to 20 bytes)    bitset
+    encrypted    header, framed                     bitset, framed          see ``encryption``
+
+The footer tells where a filter begins and, since 2023, how long it is. Neither is believed before it is checked against
+the file: nothing is read beyond the footer's start, and no memory is taken that the file could not fill. A length that
+contradicts the header means that one of the two is damaged, and with a wrong size every answer would be wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import CorruptFilterError
+from lakebloom.parquet.encryption import FRAME_BYTES, Module, frame_size
+from lakebloom.sbbf.filter import Sbbf
+from lakebloom.sbbf.header import MAX_HEADER_BYTES, read_header
+
+if TYPE_CHECKING:
+    from lakebloom.parquet.metadata import ColumnKey
+    from lakebloom.parquet.open_file import OpenFile
+
+__all__ = ["EmbeddedFilter"]
+
+_MAGIC_BYTES = 4
+_MAX_SEALED_HEADER_BYTES = FRAME_BYTES + 4 * MAX_HEADER_BYTES
+"""parquet-java pads headers to 100 bytes before it encrypts them."""
+
+
+@dataclass(frozen=True)
+class EmbeddedFilter:
+    """A filter of a Parquet file. Its bits are read when `filter` is first looked at, and kept.
+
+    The file is open for as long as one of its filters is referred to.
+    """
+
+    row_group: int
+    column: str
+    """The leaf's name in Spark's convention: ``a.b``, ``l.list.element``, with backticks around what has dots."""
+    offset: int
+    length: int | None
+    """Bytes of header and bitset; None where the writer did not say."""
+    _file: OpenFile = field(repr=False, compare=False)
+    _end: int = field(repr=False, compare=False)
+    """Where the footer begins."""
+    _key: ColumnKey | None = field(repr=False, compare=False)
+
+    @cached_property
+    def filter(self) -> Sbbf:
+        """The filter itself: one read, or two where `length` is None.
+
+        Raises CorruptFilterError, UnsupportedFilterError or EncryptedFileError, and DataFileError or StorageError
+        for what cannot be read.
+        """
+        room = self._end - self.offset
+        if self.offset < _MAGIC_BYTES or room <= 0:
+            raise self._corrupt(f"offset {self.offset}, outside of the {self._end} bytes before the footer")
+        if self.length is not None and not 0 < self.length <= room:
+            raise self._corrupt(f"length {self.length} at offset {self.offset}, {room} bytes before the footer")
+        return self._plain(room) if self._key is None else self._sealed(room, self._key)
+
+    def _plain(self, room: int) -> Sbbf:
+        start = self._file.read(self.offset, self.length or min(room, MAX_HEADER_BYTES))
+        num_bytes, header_bytes = read_header(start)
+        self._require_length(header_bytes + num_bytes, room)
+        missing = header_bytes + num_bytes - len(start)
+        if missing > 0:
+            start += self._file.read(self.offset + len(start), missing)
+        return Sbbf.from_bytes(memoryview(start)[header_bytes : header_bytes + num_bytes])
+
+    def _sealed(self, room: int, key: ColumnKey) -> Sbbf:
+        start = self._file.read(self.offset, self.length or min(room, _MAX_SEALED_HEADER_BYTES))
+        header_end = frame_size(start, Module.FILTER_HEADER)
+        num_bytes, _ = read_header(key.decrypt(start, Module.FILTER_HEADER))
+        self._require_length(header_end + FRAME_BYTES + num_bytes, room)
+        missing = header_end + FRAME_BYTES + num_bytes - len(start)
+        if missing > 0:
+            start += self._file.read(self.offset + len(start), missing)
+        bitset = key.decrypt(memoryview(start)[header_end:], Module.FILTER_BITSET)
+        if len(bitset) != num_bytes:
+            raise self._corrupt(f"a bitset of {len(bitset)} bytes under a header that announces {num_bytes}")
+        return Sbbf.from_bytes(bitset)
+
+    def _require_length(self, announced: int, room: int) -> None:
+        if self.length is not None and self.length != announced:
+            raise self._corrupt(f"length {self.length} in the footer, {announced} by the filter's own header")
+        if announced > room:
+            raise self._corrupt(f"a header that announces {announced} bytes, {room} bytes before the footer")
+
+    def _corrupt(self, found: str) -> CorruptFilterError:
+        return CorruptFilterError(
+            f"cannot read the filter of column {self.column} in row group {self.row_group} of {self._file.name}",
+            found=found,
+            hint="rewrite the file, or leave this filter out",
+        )

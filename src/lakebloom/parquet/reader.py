@@ -1,0 +1,151 @@
+"""Reading and asking the filters inside a Parquet file.
+
+The footer is read once, in one read unless it is very long; then each filter that is looked at, in one read more. A
+column without filters costs nothing beyond the footer.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakebloom.errors import ColumnNotFoundError, CorruptFooterError, FilterFormatError
+from lakebloom.parquet.embedded import EmbeddedFilter
+from lakebloom.parquet.metadata import Metadata, read_metadata
+from lakebloom.parquet.open_file import open_file
+from lakebloom.parquet.probes import probe_for
+from lakebloom.tables.columns import format_name, parse_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakebloom.parquet.encryption import KeyRetriever
+    from lakebloom.parquet.footer import Source
+    from lakebloom.parquet.open_file import OpenFile
+    from lakebloom.parquet.probes import Probe
+    from lakebloom.parquet.schema import Leaf
+    from lakebloom.sbbf.kernels import BoolArray
+
+__all__ = ["filters", "might_contain"]
+
+_MOST_NAMES = 10
+
+
+def filters(
+    path: Source, columns: str | Sequence[str] | None = None, *, key_retriever: KeyRetriever | None = None
+) -> list[EmbeddedFilter]:
+    """Return the filters of a Parquet file, of all columns or of those named, by row group and column.
+
+    `path` is a local path, a URI (file, s3, gs, az, abfs) or an open file of Python or pyarrow, which must stay open.
+    Columns are leaves, named in Spark's convention. `key_retriever` gives the keys of an encrypted file: a function
+    from a key's metadata to its bytes.
+
+    Raises ColumnNotFoundError; NotParquetError or CorruptFooterError; EncryptedFileError where a key is missing or
+    wrong; NotFoundError, AccessDeniedError or StorageError.
+
+    >>> import io, pyarrow as pa, pyarrow.parquet as pq
+    >>> file = io.BytesIO()
+    >>> options = {"id": {"ndv": 1000, "fpp": 0.001}}
+    >>> pq.write_table(pa.table({"id": range(1000)}), file, bloom_filter_options=options)
+    >>> [found] = filters(file)
+    >>> found.row_group, found.column, 42 in found.filter, -1 in found.filter
+    (0, 'id', True, False)
+    """
+    file = open_file(path)
+    metadata = read_metadata(file, key_retriever)
+    leaves = metadata.footer.leaves
+    if columns is not None:
+        names = [columns] if isinstance(columns, str) else list(columns)
+        wanted = {find_leaf(leaves, name).number for name in names}
+        leaves = tuple(leaf for leaf in leaves if leaf.number in wanted)
+    located = (
+        _locate(file, metadata, row_group, leaf)
+        for row_group in range(len(metadata.footer.row_groups))
+        for leaf in leaves
+    )
+    return [found for found in located if found is not None]
+
+
+def might_contain(path: Source, column: str, values: object, *, key_retriever: KeyRetriever | None = None) -> BoolArray:
+    """Tell for each row group and value whether the value may be there: False is certain.
+
+    Returns an array of bools [row groups, values], also for a single value. `path`, `column` and `key_retriever` are
+    those of `filters`; `values` are a scalar, a sequence, numpy or Arrow values. They are compared by value with what
+    the column holds, whatever its width, unit or scale. As in ``Sbbf``, a NULL is nowhere.
+
+    Whatever a filter cannot answer is True: a row group without one, or with a damaged one; a value that the column's
+    type cannot hold, or of another kind (text for a number, a timestamp without time zone for one in UTC); NaN;
+    every value of a BOOLEAN column.
+
+    Raises what `filters` raises, and ValueConversionError for Python values that have no common type.
+
+    >>> import io, pyarrow as pa, pyarrow.parquet as pq
+    >>> file = io.BytesIO()
+    >>> options = {"id": {"ndv": 1000, "fpp": 0.001}}
+    >>> pq.write_table(pa.table({"id": range(2000)}), file, row_group_size=1000, bloom_filter_options=options)
+    >>> might_contain(file, "id", [1, 1999, -1])
+    array([[ True, False, False],
+           [False,  True, False]])
+    """
+    file = open_file(path)
+    metadata = read_metadata(file, key_retriever)
+    leaf = find_leaf(metadata.footer.leaves, column)
+    probe = probe_for(leaf.element, values, metadata.footer.key_value_metadata)
+    answers = [_ask(file, metadata, row_group, leaf, probe) for row_group in range(len(metadata.footer.row_groups))]
+    return np.array(answers, dtype=np.bool_).reshape(len(answers), len(probe))
+
+
+def _ask(file: OpenFile, metadata: Metadata, row_group: int, leaf: Leaf, probe: Probe) -> BoolArray:
+    found = _locate(file, metadata, row_group, leaf) if probe.needs_filter else None
+    if found is None:
+        return probe.without_filter()
+    try:
+        return probe.ask(found.filter)
+    except FilterFormatError:  # a filter that cannot be read says nothing
+        return probe.without_filter()
+
+
+def _locate(file: OpenFile, metadata: Metadata, row_group: int, leaf: Leaf) -> EmbeddedFilter | None:
+    chunk = metadata.chunk(row_group, leaf.number)
+    if chunk.path_in_schema != leaf.path:
+        raise CorruptFooterError(
+            f"the footer of {file.name} contradicts itself",
+            found=f"a chunk of {format_name(chunk.path_in_schema)} where {format_name(leaf.path)} should be",
+            hint="check that the file is whole",
+        )
+    if chunk.bloom_filter_offset is None or chunk.file_path is not None:  # the pages, and the filter, are elsewhere
+        return None
+    return EmbeddedFilter(
+        row_group=row_group,
+        column=format_name(leaf.path),
+        offset=chunk.bloom_filter_offset,
+        length=chunk.bloom_filter_length,
+        _file=file,
+        _end=metadata.footer.start,
+        _key=metadata.key_of(row_group, leaf.number),
+    )
+
+
+def find_leaf(leaves: Sequence[Leaf], name: str) -> Leaf:
+    """Return the column of this name, in Spark's convention. Raises ColumnNotFoundError."""
+    path = parse_name(name)
+    named = [leaf for leaf in leaves if leaf.path == path]
+    if len(named) == 1:
+        return named[0]
+    below = [format_name(leaf.path) for leaf in leaves if leaf.path[: len(path)] == path]
+    names = [format_name(leaf.path) for leaf in leaves]
+    close = below or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    if named:
+        raise ColumnNotFoundError(f"the file has several columns {name}", hint="rewrite it with different names")
+    raise ColumnNotFoundError(
+        f"the file has no column {name}",
+        found=f"columns {_shortened(names)}",
+        hint=f"did you mean {_shortened(close)}?" if close else "name one of these",
+    )
+
+
+def _shortened(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
