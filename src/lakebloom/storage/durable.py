@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["publish_new", "publish_over", "write_temporary"]
+__all__ = ["publish_new", "publish_over", "sync_directory", "write_temporary"]
 
 # FAT and most FUSE mounts of object stores answer link(2) with one of these.
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
@@ -48,7 +48,7 @@ def publish_over(temporary: Path, target: Path) -> None:
         raise
     # If a `delete` has already taken the file and its directory with it, nothing is left to sync.
     with suppress(FileNotFoundError):
-        _sync_directory(target.parent)
+        sync_directory(target.parent)
 
 
 def publish_new(temporary: Path, target: Path) -> None:
@@ -59,7 +59,7 @@ def publish_new(temporary: Path, target: Path) -> None:
     """
     try:
         _link(temporary, target)
-        _sync_directory(target.parent)
+        sync_directory(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -107,10 +107,10 @@ def _make_directories(directory: Path) -> None:
     _make_directories(directory.parent)
     with suppress(FileExistsError):  # another writer made it meanwhile
         directory.mkdir()
-    _sync_directory(directory.parent)
+    sync_directory(directory.parent)
 
 
-def _sync_directory(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
