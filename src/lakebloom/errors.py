@@ -26,6 +26,7 @@
         ├── IndexExistsError          there is one already
         ├── IndexStateError           it is deleted, or it is not
         ├── IndexTooLargeError        it would be larger than allowed
+        ├── StaleIndexError           it does not know files that the question is about
         ├── BuildFailedError          the job that builds it failed
         ├── CommitConflictError       another writer changed it meanwhile
         └── IndexFormatError          its files are not what they should be
@@ -66,6 +67,7 @@ __all__ = [
     "NotFoundError",
     "NotParquetError",
     "SourceError",
+    "StaleIndexError",
     "StorageError",
     "UnknownFormatError",
     "UnsupportedFilterError",
@@ -252,6 +254,12 @@ class IndexTooLargeError(BloomIndexError):
     """The index would be larger than allowed."""
 
     code = "INDEX_TOO_LARGE"
+
+
+class StaleIndexError(BloomIndexError):
+    """The index does not know all files that the question is about, and the answer would be wrong without them."""
+
+    code = "STALE_INDEX"
 
 
 class BuildFailedError(BloomIndexError):

@@ -18,6 +18,7 @@ from lakebloom.index.building import Workshop
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.create import create_index
 from lakebloom.index.explain import explain
+from lakebloom.index.joins import JoinFilters
 from lakebloom.index.lookup import Unindexed, lookup
 from lakebloom.index.refresh import RefreshMode, refresh_index
 from lakebloom.index.reports import IndexRecord, VersionRecord
@@ -26,6 +27,7 @@ from lakebloom.index.verify import verify_index
 from lakebloom.printing import RecordTable
 from lakebloom.storage.metered import Metered
 from lakebloom.store.records import ColumnRecord
+from lakebloom.tables.columns import parse_name
 from lakebloom.tables.spark_schema import leaf_types
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from lakebloom.index.config import BloomIndexConfig
     from lakebloom.index.plan import Progress
@@ -72,6 +74,7 @@ class Lakebloom:
         self._catalog = Catalog(chosen, options, classic)
         self._readers: dict[str, Reader] = {}
         self._skipping: Skipping | None = None
+        self._join_filters = JoinFilters(self._catalog.options)
 
     @property
     def location(self) -> str:
@@ -237,6 +240,26 @@ class Lakebloom:
         None where no query has read files since ``enable()``.
         """
         return self._rule().last_query()
+
+    def might_contain(self, name: str, column: str, spark_column: Column | str) -> Column:
+        """Return a Spark column that is False where the indexed column certainly does not hold a value.
+
+        For the other side of a join: ``orders.where(lake.might_contain("by_user", "user_id", orders.user_id))`` drops
+        rows without a partner before they are shuffled. The index needs a global filter. Files that it does not know
+        yet are read and added, up to ``spark.lakebloom.join.mergeMaxBytes``; beyond it this is a StaleIndexError.
+        """
+        from pyspark.sql import functions as F  # noqa: N812
+
+        from lakebloom.spark.build import SparkBuilder
+        from lakebloom.spark.joins import might_contain_column
+
+        spark, _ = self._workshop(None)
+        snapshot = self._reader(name).snapshot()
+        files = SparkBuilder(spark, self._catalog).list_files(snapshot.entry.source)
+        found = self._join_filters.of(snapshot, parse_name(column), files, self._settings())
+        return might_contain_column(
+            spark, found, F.col(spark_column) if isinstance(spark_column, str) else spark_column
+        )
 
     def _rule(self) -> Skipping:
         from lakebloom.spark.skipping import Skipping, require_classic

@@ -34,6 +34,13 @@ class Settings:
     query_timeout_ms: int = 5000
     """How long the planning of a query waits for an index before it goes on without."""
 
+    join_merge_new_files: bool = True
+    """Whether files that a global filter does not know yet are read and added when a join needs it."""
+    join_merge_max_bytes: int = 256 << 20
+    """How large these files may be in all."""
+    join_min_bytes: int = 64 << 20
+    """From which size on the other side of a join is filtered by itself."""
+
     @classmethod
     def parse(cls, values: Mapping[str, str]) -> Settings:
         """Return the settings of keys that start with ``spark.lakebloom.``; other keys are not looked at.
@@ -41,7 +48,7 @@ class Settings:
         >>> Settings.parse({"spark.lakebloom.global.maxBytes": "1048576"}).global_max_bytes
         1048576
         """
-        chosen: dict[str, str | int] = {}
+        chosen: dict[str, str | int | bool] = {}
         for key, value in values.items():
             if not key.startswith(PREFIX):
                 continue
@@ -49,7 +56,7 @@ class Settings:
                 close = difflib.get_close_matches(key, KEYS, n=1, cutoff=0.5)
                 hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(KEYS)}"
                 raise InvalidArgumentError("unknown configuration key", found=key, hint=hint)
-            chosen[KEYS[key]] = value if KEYS[key] == "location" else _count(key, value)
+            chosen[KEYS[key]] = _parsed(key, value)
         return cls(**chosen)  # type: ignore[arg-type]
 
 
@@ -60,8 +67,21 @@ KEYS = {
     f"{PREFIX}vacuum.retentionMs": "vacuum_retention_ms",
     f"{PREFIX}vacuum.graceMs": "vacuum_grace_ms",
     TIMEOUT_KEY: "query_timeout_ms",
+    f"{PREFIX}join.mergeNewFiles": "join_merge_new_files",
+    f"{PREFIX}join.mergeMaxBytes": "join_merge_max_bytes",
+    f"{PREFIX}join.minBytes": "join_min_bytes",
 }
 assert set(KEYS.values()) == {field.name for field in fields(Settings)}
+
+
+def _parsed(key: str, value: str) -> str | int | bool:
+    if KEYS[key] == "location":
+        return value
+    if KEYS[key] == "join_merge_new_files":
+        if value.lower() not in ("true", "false"):
+            raise InvalidArgumentError(f"{key} must be true or false", found=value)
+        return value.lower() == "true"
+    return _count(key, value)
 
 
 def _count(key: str, value: str) -> int:

@@ -1,8 +1,7 @@
 """Building from Spark's own scan: for formats and file systems that only Spark can read.
 
-Spark hashes in the JVM where its xxhash64 gives the index's hash, and sends the values themselves where it does not
-(decimals). xxhash64 starts from seed 42 but chains: the hash of one constant under seed 42 is 0, and 0 is then the seed
-for the column.
+Spark hashes in the JVM where its xxhash64 gives the index's hash at once, and sends the values themselves where it
+does not (decimals).
 
 Rows are brought together and sorted by file, so that a task sees whole files one after the other.
 """
@@ -26,6 +25,7 @@ from lakebloom.index.plan import BuildPlan, FileGroup, GroupResult
 from lakebloom.index.segment_builder import SegmentBuilder, Span
 from lakebloom.sbbf.hashing import hash_array
 from lakebloom.sbbf.kernels import load_compiled
+from lakebloom.spark.expressions import canonical_hash
 from lakebloom.spark.global_merge import partial_rows
 from lakebloom.spark.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
 from lakebloom.spark.sources import is_connect
@@ -49,16 +49,6 @@ _MORE_ROWS = 4
 _DISCOVERY = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 _FEW_TASKS = 8
 _S3_CLASS = "fs.s3.impl"
-
-SEED_ZERO = -365884300664092260
-"""The bigint whose hash under Spark's seed 42 is 0."""
-
-
-def canonical_hash(column: Column) -> Column:
-    """Return the index's hash of a column as a bigint, NULL for NULL. Not for decimals."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    return F.when(column.isNotNull(), F.xxhash64(F.lit(SEED_ZERO), column))
 
 
 def scan_tasks(
@@ -133,7 +123,7 @@ def _sent(spec: ColumnSpec) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
     column = F.col(".".join("`" + part.replace("`", "``") + "`" for part in spec.path))
-    return column if spec.type.startswith("decimal") else canonical_hash(column)
+    return column if spec.type.startswith("decimal") else canonical_hash(column, spec.type)
 
 
 def _sent_type(spec: ColumnSpec) -> str:

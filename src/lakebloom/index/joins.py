@@ -1,0 +1,131 @@
+"""A filter over all values of an indexed column, as it is now, for the other side of a join.
+
+A value that is not in it has no partner. That holds only if the filter knows every file of the table: files that came
+or changed since are read here and added, up to a limit; beyond it the filter is stale and must not be used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, StaleIndexError
+from lakebloom.index.ask import resolver
+from lakebloom.sbbf.filter import Sbbf
+from lakebloom.sbbf.hashing import hash_array
+from lakebloom.store.global_filters import read_global
+from lakebloom.tables.columns import format_name
+from lakebloom.tables.files import is_reachable
+from lakebloom.tables.parquet_columns import ColumnSpec, ParquetColumns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lakebloom.index.settings import Settings
+    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.store.records import GlobalRecord
+    from lakebloom.tables.columns import ColumnPath
+    from lakebloom.tables.files import TableFile
+
+__all__ = ["JoinFilter", "JoinFilters"]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinFilter:
+    """A filter over the values of a column in certain files."""
+
+    name: str
+    column: ColumnPath
+    type: str
+    filter: Sbbf
+    fingerprint: str
+    """The same for the same filter over the same files."""
+    files_merged: int
+    """How many files the index did not know."""
+
+    @property
+    def rate(self) -> float:
+        """How often a value without a partner passes."""
+        return self.filter.fpp
+
+
+class JoinFilters:
+    """Makes join filters, and keeps the last one of each column: adding files to it takes time."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = options
+        self._made: dict[tuple[str, ColumnPath], tuple[object, JoinFilter]] = {}
+
+    def of(self, snapshot: Snapshot, column: ColumnPath, files: Sequence[TableFile], settings: Settings) -> JoinFilter:
+        """Return the filter over a column's values in these files, which are all that the table has.
+
+        Raises ColumnNotFoundError and InvalidArgumentError where there is no such filter, StaleIndexError where too
+        many files are missing from it, and what reading them raises.
+        """
+        config, path = snapshot.entry.config, resolver(snapshot)(column)
+        if path is None:
+            raise ColumnNotFoundError(
+                f"index {config.name!r} has no column {format_name(column)}",
+                found=", ".join(format_name(known.path) for known in config.columns),
+                hint="name one of these",
+            )
+        number = [known.path for known in config.columns].index(path)
+        record = _global_record(snapshot, number)
+        known = frozenset(snapshot.files.values())
+        missing = tuple(file for file in files if file not in known)
+        if missing:
+            _require_few(snapshot, missing, settings)
+        key = record.file.path, frozenset(missing)
+        kept = self._made.get((config.name, path))
+        if kept is None or kept[0] != key:
+            merged = read_global(snapshot.storage, record)
+            spec = ColumnSpec(path, config.columns[number].type)
+            if missing:
+                merged = merged | Sbbf(merged.num_blocks)  # a copy: what was read stays as it is stored
+                for file in missing:
+                    self._add(merged, snapshot, file, spec)
+            fingerprint = f"{record.file.path} {hash(key[1]):x}"
+            kept = key, JoinFilter(config.name, path, spec.type, merged, fingerprint, len(missing))
+            self._made[config.name, path] = kept
+        return kept[1]
+
+    def _add(self, f: Sbbf, snapshot: Snapshot, file: TableFile, spec: ColumnSpec) -> None:
+        case_sensitive = snapshot.entry.source.case_sensitive
+        with ParquetColumns(file.uri, [spec], self._options, case_sensitive=case_sensitive) as columns:
+            for group in range(len(columns.row_groups)):
+                for _, (array,) in columns.batches(group):
+                    hashes, valid = hash_array(array)
+                    f.insert_hashes(hashes if valid is None else hashes[valid])
+
+
+def _global_record(snapshot: Snapshot, number: int) -> GlobalRecord:
+    entry = snapshot.entry
+    for record in entry.global_filters:
+        if record.column == number:
+            ids = {segment.id for segment in entry.segments}
+            same_type = {segment.types[number] for segment in entry.segments} <= {entry.config.columns[number].type}
+            if ids <= set(record.segments) and same_type:
+                return record
+            raise _stale(entry.config.name, "segments that it does not cover")
+    raise InvalidArgumentError(
+        f"index {entry.config.name!r} has no global filter",
+        hint="create it with BloomIndexConfig(..., global_filter=True)",
+    )
+
+
+def _require_few(snapshot: Snapshot, missing: Sequence[TableFile], settings: Settings) -> None:
+    name = snapshot.entry.config.name
+    size = sum(file.size_bytes for file in missing)
+    found = f"{len(missing)} files ({size:,} bytes) that came or changed since"
+    if not settings.join_merge_new_files:
+        raise _stale(name, f"{found}, and spark.lakebloom.join.mergeNewFiles is false")
+    if size > settings.join_merge_max_bytes:
+        raise _stale(name, f"{found}, more than spark.lakebloom.join.mergeMaxBytes")
+    if snapshot.entry.source.format != "parquet" or not all(is_reachable(file.uri) for file in missing):
+        raise _stale(name, f"{found}, which only Spark can read")
+
+
+def _stale(name: str, found: str) -> StaleIndexError:
+    return StaleIndexError(
+        f"the global filter of index {name!r} does not know all files", found=found, hint=f"refresh_index({name!r})"
+    )
