@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from lakebloom.parquet.footer import Footer
     from lakebloom.parquet.schema import Leaf
 
-__all__ = ["EmbedReport", "embed"]
+__all__ = ["EmbedReport", "column_names", "embed"]
 
 _MAX_BLOCKS = 1 << 22
 """128 MiB, the largest filter that Arrow C++ and arrow-rs read. Beyond it the rate is higher than asked for."""
@@ -110,7 +110,7 @@ def embed(
     >>> report.rows, report.filters, report.filter_bytes
     (2, 1, 47)
     """
-    names = _column_names(columns)
+    names = column_names(columns)
     rate = sizing.rate_argument(fpp)
     source_uri = normalise(source)
     target_uri = source_uri if target is None else normalise(target)
@@ -244,7 +244,8 @@ class _Job:
             )
 
 
-def _column_names(columns: object) -> list[str]:
+def column_names(columns: object) -> list[str]:
+    """Return the argument if it is a list of names, and raise InvalidArgumentError otherwise."""
     if isinstance(columns, str) or not isinstance(columns, (list, tuple)) or not columns:
         raise InvalidArgumentError(
             "columns is a list of at least one name", found=columns, hint='write columns=["user_id"]'

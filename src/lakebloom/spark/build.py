@@ -53,13 +53,7 @@ class SparkBuilder:
 
     def parallelism(self) -> int:
         """Return how many tasks run at once."""
-        if not is_connect(self._spark):
-            return int(self._spark.sparkContext.defaultParallelism)
-        from pyspark.sql import functions as F  # noqa: N812
-
-        # Connect does not tell, but divides a range by it.
-        parts = self._spark.range(_RANGE).select(F.spark_partition_id().alias("part"))
-        return int(parts.agg(F.max("part")).collect()[0][0]) + 1
+        return parallelism(self._spark)
 
     def build(
         self,
@@ -78,7 +72,7 @@ class SparkBuilder:
                 found=f"granularity {plan.granularity!r}",
                 hint='use granularity="file"',
             )
-        with watch(storage, plan, groups, progress), _failures_named():
+        with watch(storage, plan, groups, progress), failures_named("the Spark job that builds the index failed"):
             if scanned:
                 with session_for_scan(self._spark, self.parallelism(), case_sensitive=source.case_sensitive):
                     rows = _merged(scan_tasks(self._spark, plan, source, groups, capture=capture), plan).collect()
@@ -100,12 +94,23 @@ class SparkBuilder:
         return result
 
 
+def parallelism(spark: SparkSession) -> int:
+    """Return how many tasks a session runs at once."""
+    if not is_connect(spark):
+        return int(spark.sparkContext.defaultParallelism)
+    from pyspark.sql import functions as F  # noqa: N812
+
+    # Connect does not tell, but divides a range by it.
+    parts = spark.range(_RANGE).select(F.spark_partition_id().alias("part"))
+    return int(parts.agg(F.max("part")).collect()[0][0]) + 1
+
+
 def _merged(tasks: DataFrame, plan: BuildPlan) -> DataFrame:
     return tasks if plan.global_blocks is None else merge_partials(tasks)
 
 
 @contextmanager
-def _failures_named() -> Iterator[None]:
+def failures_named(failed: str) -> Iterator[None]:
     """Raise what Spark says of a job that failed as BuildFailedError."""
     try:
         yield
@@ -114,7 +119,7 @@ def _failures_named() -> Iterator[None]:
         hint = "see Spark's log for the task"
         if _NOT_INSTALLED in found:
             hint = "install lakebloom in the Python of Spark's workers, or set PYSPARK_PYTHON to one that has it"
-        raise BuildFailedError("the Spark job that builds the index failed", found=found, hint=hint) from error
+        raise BuildFailedError(failed, found=found, hint=hint) from error
 
 
 def _gathered(rows: list[Any], storage: Storage, plan: BuildPlan) -> BuildResult:

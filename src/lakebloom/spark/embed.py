@@ -1,0 +1,209 @@
+"""Bloom filters for all Parquet files of a lake that have none: one task embeds them into one group of files.
+
+Every file is replaced on its own and whole, so a job that fails or is stopped leaves a lake that can be read, and it
+can be run again. What Spark knows of the path is refreshed; a DataFrame that was made before still has the old files'
+sizes and has to be made anew.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+
+from lakebloom.errors import LakebloomError, NoFilesError, StorageError
+from lakebloom.index.plan import FileGroup, Progress, SkippedFile, group_files
+from lakebloom.parquet.embedding import column_names, embed
+from lakebloom.printing import Printable
+from lakebloom.sbbf import sizing
+from lakebloom.spark.build import failures_named, parallelism
+from lakebloom.spark.results import RESULT_SCHEMA, row
+from lakebloom.tables.listing import list_files
+from lakebloom.tables.table_formats import require_plain_files
+
+if TYPE_CHECKING:
+    import os
+
+    from pyspark.sql import SparkSession
+
+    from lakebloom.tables.files import TableFile
+
+__all__ = ["EmbedLakeReport", "embed_lake"]
+
+_INTERVAL_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedLakeReport(Printable):
+    """What embedding filters into the files of a lake did."""
+
+    path: str
+    files: int
+    """Those that have filters now."""
+    rows: int
+    filters: int
+    bytes: int
+    """The size of these files before."""
+    bytes_added: int
+    skipped: tuple[SkippedFile, ...]
+    """The files that stayed as they were, each with the reason."""
+    elapsed_s: float
+
+
+class _Result(msgspec.Struct, frozen=True):
+    """What one task did."""
+
+    files: int = 0
+    rows: int = 0
+    filters: int = 0
+    bytes: int = 0
+    bytes_added: int = 0
+    skipped: tuple[SkippedFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    columns: tuple[str, ...]
+    fpp: float
+    force: bool
+    options: Mapping[str, str]
+
+
+def embed_lake(
+    spark: SparkSession,
+    path: str | os.PathLike[str],
+    columns: Sequence[str],
+    fpp: float = 0.01,
+    *,
+    force: bool = False,
+    options: Mapping[str, str] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> EmbedLakeReport:
+    """Give each Parquet file at ``path`` (a directory, a file or a glob pattern) filters for ``columns``, in place.
+
+    A file that cannot have them, because it lacks a column or is damaged, stays as it was and is reported with the
+    reason. ``progress`` is called from time to time; ``fpp``, ``force`` and ``options`` are those of
+    ``lakebloom.parquet.embed``.
+
+    Raises UnsupportedSourceError for files that belong to a Delta Lake, Iceberg or Hudi table, NoFilesError,
+    NotFoundError, InvalidArgumentError, and BuildFailedError where the Spark job fails.
+    """
+    started = time.perf_counter()
+    request = _Request(tuple(column_names(columns)), sizing.rate_argument(fpp), force, dict(options or {}))
+    location = str(path)
+    files = list_files([location], request.options)
+    if not files:
+        raise NoFilesError(f"there are no files at {location}", hint="check the path")
+    require_plain_files(files, request.options)
+    groups = group_files(files, parallelism(spark))
+    with (
+        _watched(location, files, request.options, progress),
+        failures_named("the Spark job that embeds filters failed"),
+    ):
+        results = _run(spark, groups, request)
+    spark.catalog.refreshByPath(location)
+    report = _summary(location, results, time.perf_counter() - started)
+    if progress is not None:
+        progress(_progress(files, files, report.rows))
+    return report
+
+
+def _run(spark: SparkSession, groups: Sequence[FileGroup], request: _Request) -> list[_Result]:
+    packed = tuple(zlib.compress(pickle.dumps(group), 1) for group in groups)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                result = embed_group(pickle.loads(zlib.decompress(packed[number])), request)
+                yield row("result", "", number, msgspec.json.encode(result))
+
+    tasks = spark.range(0, len(groups), 1, len(groups)).mapInArrow(run, RESULT_SCHEMA)
+    return [msgspec.json.decode(bytes(answer["payload"]), type=_Result) for answer in tasks.collect()]
+
+
+def embed_group(group: FileGroup, request: _Request) -> _Result:
+    """Embed filters into the files of one group, in a task. A task that is tried again replaces its own filters."""
+    reports, skipped = [], []
+    for file in group.files:
+        try:
+            done = embed(
+                file.uri, None, list(request.columns), request.fpp, force=request.force, options=request.options
+            )
+        except LakebloomError as error:
+            skipped.append(SkippedFile(file.uri, error.code, str(error)))
+        else:
+            reports.append(done)
+    return _Result(
+        files=len(reports),
+        rows=sum(report.rows for report in reports),
+        filters=sum(report.filters for report in reports),
+        bytes=sum(report.bytes_before for report in reports),
+        bytes_added=sum(report.bytes_added for report in reports),
+        skipped=tuple(skipped),
+    )
+
+
+def _summary(path: str, results: Sequence[_Result], elapsed_s: float) -> EmbedLakeReport:
+    return EmbedLakeReport(
+        path=path,
+        files=sum(result.files for result in results),
+        rows=sum(result.rows for result in results),
+        filters=sum(result.filters for result in results),
+        bytes=sum(result.bytes for result in results),
+        bytes_added=sum(result.bytes_added for result in results),
+        skipped=tuple(sorted((file for result in results for file in result.skipped), key=lambda file: file.uri)),
+        elapsed_s=elapsed_s,
+    )
+
+
+@contextmanager
+def _watched(
+    location: str,
+    files: Sequence[TableFile],
+    options: Mapping[str, str],
+    report: Callable[[Progress], None] | None,
+) -> Iterator[None]:
+    """Call ``report`` at the start and whenever files have changed, which is seen by listing them again."""
+    if report is None:
+        yield
+        return
+    stop = threading.Event()
+
+    def look() -> None:
+        shown = 0
+        while not stop.wait(_INTERVAL_S):
+            try:
+                now = set(list_files([location], options))
+            except StorageError:
+                continue  # progress is a courtesy: the next look may work
+            changed = [file for file in files if file not in now]
+            if len(changed) > shown:
+                shown = len(changed)
+                report(_progress(files, changed, 0))
+
+    watcher = threading.Thread(target=look, name="lakebloom-progress", daemon=True)
+    report(_progress(files, (), 0))
+    watcher.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        watcher.join()
+
+
+def _progress(files: Sequence[TableFile], done: Sequence[TableFile], rows: int) -> Progress:
+    return Progress(
+        files_done=len(done),
+        files=len(files),
+        bytes_done=sum(file.size_bytes for file in done),
+        bytes=sum(file.size_bytes for file in files),
+        rows_done=rows,
+    )
