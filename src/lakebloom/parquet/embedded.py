@@ -4,8 +4,11 @@
     encrypted    header, framed                     bitset, framed          see ``encryption``
 
 The footer tells where a filter begins and, since 2023, how long it is. Neither is believed before it is checked against
-the file: nothing is read beyond the footer's start, and no memory is taken that the file could not fill. A length that
-contradicts the header means that one of the two is damaged, and with a wrong size every answer would be wrong.
+the file: nothing is read beyond the footer's start, and no memory is taken that the file could not fill.
+
+The size in a filter's header is not believed alone, because with a wrong one every answer would be wrong. It must agree
+with the length in the footer. Where there is none, the filter must end where the footer says that something else
+begins, as it does in the files of all writers of that time.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.header import MAX_HEADER_BYTES, read_header
 
 if TYPE_CHECKING:
-    from lakebloom.parquet.metadata import ColumnKey
+    from lakebloom.parquet.metadata import ColumnKey, Metadata
     from lakebloom.parquet.open_file import OpenFile
 
 __all__ = ["EmbeddedFilter"]
@@ -44,8 +47,7 @@ class EmbeddedFilter:
     length: int | None
     """Bytes of header and bitset; None where the writer did not say."""
     _file: OpenFile = field(repr=False, compare=False)
-    _end: int = field(repr=False, compare=False)
-    """Where the footer begins."""
+    _metadata: Metadata = field(repr=False, compare=False)
     _key: ColumnKey | None = field(repr=False, compare=False)
 
     @cached_property
@@ -55,9 +57,10 @@ class EmbeddedFilter:
         Raises CorruptFilterError, UnsupportedFilterError or EncryptedFileError, and DataFileError or StorageError
         for what cannot be read.
         """
-        room = self._end - self.offset
+        footer = self._metadata.footer.start
+        room = footer - self.offset
         if self.offset < _MAGIC_BYTES or room <= 0:
-            raise self._corrupt(f"offset {self.offset}, outside of the {self._end} bytes before the footer")
+            raise self._corrupt(f"offset {self.offset}, outside of the {footer} bytes before the footer")
         if self.length is not None and not 0 < self.length <= room:
             raise self._corrupt(f"length {self.length} at offset {self.offset}, {room} bytes before the footer")
         return self._plain(room) if self._key is None else self._sealed(room, self._key)
@@ -89,6 +92,8 @@ class EmbeddedFilter:
             raise self._corrupt(f"length {self.length} in the footer, {announced} by the filter's own header")
         if announced > room:
             raise self._corrupt(f"a header that announces {announced} bytes, {room} bytes before the footer")
+        if self.length is None and self.offset + announced not in self._metadata.boundaries:
+            raise self._corrupt(f"no length, and a header that announces {announced} bytes, where nothing ends")
 
     def _corrupt(self, found: str) -> CorruptFilterError:
         return CorruptFilterError(

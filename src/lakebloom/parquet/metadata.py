@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from thrift.Thrift import TType
@@ -39,12 +40,22 @@ class ColumnKey:
         return self.decryptor.decrypt(frame, module, self.metadata, *self.ordinals)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Metadata:
     """What a file says of itself, and how to decrypt what it does not say openly."""
 
     footer: Footer
     decryptor: Decryptor | None
+
+    @cached_property
+    def boundaries(self) -> frozenset[int]:
+        """Where parts of the file begin, as far as the footer tells openly: chunks, page indexes, filters, itself."""
+        found: set[int | None] = {self.footer.start}
+        for group in self.footer.row_groups:
+            for chunk in group.columns:
+                found |= {chunk.dictionary_page_offset, chunk.data_page_offset, chunk.bloom_filter_offset}
+                found |= {index[0] for index in (chunk.column_index, chunk.offset_index) if index is not None}
+        return frozenset(offset for offset in found if offset is not None)
 
     def key_of(self, row_group: int, column: int) -> ColumnKey | None:
         """Return the key of a column chunk, None where it is not encrypted."""

@@ -123,7 +123,7 @@ def _locate(file: OpenFile, metadata: Metadata, row_group: int, leaf: Leaf) -> E
         offset=chunk.bloom_filter_offset,
         length=chunk.bloom_filter_length,
         _file=file,
-        _end=metadata.footer.start,
+        _metadata=metadata,
         _key=metadata.key_of(row_group, leaf.number),
     )
 
