@@ -262,11 +262,13 @@ class Lakebloom:
         )
 
     def _rule(self) -> Skipping:
+        from lakebloom.spark.join_callback import JoinCallback
         from lakebloom.spark.skipping import Skipping, require_classic
 
         spark = require_classic(self._spark)
         if self._skipping is None:
-            self._skipping = Skipping(spark, Advisor(self._reader), self._timeout_s)
+            joins = JoinCallback(self._reader, self._join_filters, self._settings)
+            self._skipping = Skipping(spark, Advisor(self._reader), self._timeout_s, joins)
         return self._skipping
 
     def _timeout_s(self) -> float:

@@ -10,7 +10,6 @@ Nothing raises here: an index that cannot be read, or not in time, has nothing t
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ import numpy as np
 from lakebloom.errors import IndexNotFoundError, IndexStateError
 from lakebloom.index.as_read import TEXT_FORMATS, AsRead, ReadSchema, defaults
 from lakebloom.index.ask import resolver
+from lakebloom.index.patience import within
 from lakebloom.index.together import Together, helps
 from lakebloom.predicate.prune import Pruner
 from lakebloom.predicate.reasons import Reason
@@ -148,15 +148,11 @@ class Advisor:
         return self._answered(name, ask, deadline_s)
 
     def _answered(self, name: str, ask: Callable[[], Advice | Unanswered], deadline_s: float) -> Advice | Unanswered:
-        answers: list[Advice | Unanswered] = []
-        # A thread of its own, left behind if it hangs: nothing else ends a read from a store that does not answer.
-        thread = threading.Thread(target=lambda: answers.append(_caught(name, ask)), daemon=True)
-        thread.start()
-        thread.join(max(0.0, deadline_s - time.monotonic()))
-        if not answers:
+        try:
+            return within(deadline_s - time.monotonic(), lambda: _caught(name, ask))
+        except TimeoutError as error:
             self._resting_until_s[name] = time.monotonic() + _REST_S
-            return Unanswered(name, Reason.TIMED_OUT, "no answer in time")
-        return answers[0]
+            return Unanswered(name, Reason.TIMED_OUT, str(error))
 
     def _warn(self, answer: Advice | Unanswered) -> None:
         if isinstance(answer, Advice) or answer.reason not in (Reason.INDEX_UNREADABLE, Reason.TIMED_OUT):

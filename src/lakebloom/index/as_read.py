@@ -53,6 +53,11 @@ class ReadSchema:
             return False
         return _holds(of_query, of_file)
 
+    def reads_as(self, column: ColumnPath, stored: str) -> bool:
+        """Tell whether a column is read in exactly the type that was indexed."""
+        folded = self._folded.get(_folded(column), [])
+        return self.reads(column, stored) and [_plain(name) for name in folded] == [stored]
+
     def _depends_on_the_session(self, kind: SparkType) -> bool:
         """Text says nothing of its time zone and calendar, and ORC's timestamps are local times of the JVM."""
         return kind.kind in _TEMPORAL if self.format in TEXT_FORMATS else kind.kind is Kind.TIMESTAMP

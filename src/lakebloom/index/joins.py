@@ -57,7 +57,7 @@ class JoinFilters:
         self._made: dict[tuple[str, ColumnPath], tuple[object, JoinFilter]] = {}
 
     def of(self, snapshot: Snapshot, column: ColumnPath, files: Sequence[TableFile], settings: Settings) -> JoinFilter:
-        """Return the filter over a column's values in these files, which are all that the table has.
+        """Return the filter over a column's values in all files that the index knows, and in these.
 
         Raises ColumnNotFoundError and InvalidArgumentError where there is no such filter, StaleIndexError where too
         many files are missing from it, and what reading them raises.

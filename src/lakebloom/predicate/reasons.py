@@ -102,6 +102,31 @@ class Reason(str, enum.Enum):
         "some files are new, or changed since they were indexed, and are read",
         "refresh_index",
     )
+    STALE_FILTER = (
+        "STALE_FILTER",
+        "the global filter does not know all files of the table, and they are too large to add on the fly",
+        "refresh_index, or raise spark.lakebloom.join.mergeMaxBytes",
+    )
+    JOIN_NOT_SAFE = (
+        "JOIN_NOT_SAFE",
+        "rows of this side are in the result also without a partner",
+        "none needed: see docs/JOINS.md",
+    )
+    BROADCAST_JOIN = (
+        "BROADCAST_JOIN",
+        "one side is small enough to be broadcast, so this side is not shuffled",
+        "none needed",
+    )
+    JOIN_TOO_SMALL = (
+        "JOIN_TOO_SMALL",
+        "this side is too small for a filter to be worth its time",
+        "lower spark.lakebloom.join.minBytes",
+    )
+    RUNTIME_FILTER = (
+        "RUNTIME_FILTER",
+        "Spark's own runtime filter is on this side already",
+        "none needed",
+    )
     INDEX_UNREADABLE = (
         "INDEX_UNREADABLE",
         "the index could not be read",

@@ -16,17 +16,18 @@ from lakebloom.errors import UnsupportedSessionError
 from lakebloom.index.advise import LOG, Advice, Advisor, Reading
 from lakebloom.index.explain import DescribedScan, Figures
 from lakebloom.index.query_reports import LastQuery, ScanFigures
+from lakebloom.spark.file_lines import file_lines
 from lakebloom.spark.jvm import new_object
 from lakebloom.spark.sources import is_connect
 from lakebloom.tables.glob import fixed_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from lakebloom.spark.join_callback import JoinCallback
     from lakebloom.store.records import Entry
-    from lakebloom.tables.files import TableFile
 
 _RULES = "extraOptimizations"
 
@@ -84,13 +85,16 @@ def require_classic(spark: SparkSession | None) -> SparkSession:
 class Skipping:
     """The rule of one Lakebloom object in one session."""
 
-    def __init__(self, spark: SparkSession, advisor: Advisor, timeout_s: Callable[[], float]) -> None:
+    def __init__(
+        self, spark: SparkSession, advisor: Advisor, timeout_s: Callable[[], float], joins: JoinCallback
+    ) -> None:
         from pyspark.java_gateway import ensure_callback_server_started
 
         self._spark: Any = spark
         ensure_callback_server_started(self._spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
         self.callback = _Callback(advisor, timeout_s)
-        self.rule = new_object(spark, "LakebloomRule", self.callback)
+        self.joins = joins
+        self.rule = new_object(spark, "LakebloomRule", self.callback, joins)
         self.watch = new_object(spark, "QueryWatch")
 
     @property
@@ -105,6 +109,7 @@ class Skipping:
                 "name": entry.config.name,
                 "locations": [fixed_part(location) for location in entry.source.locations],
                 "columns": [column.path for column in entry.config.columns],
+                "global": entry.config.global_filter,
             }
             for entry in entries
             if entry.state == "active"
@@ -175,22 +180,5 @@ class _Callback:
 
 def _answer(advice: Advice, known: str | None) -> Answer:
     kept = np.packbits(advice.kept, bitorder="little").tobytes()
-    files = None if known == advice.fingerprint else _file_lines(advice.files)
+    files = None if known == advice.fingerprint else file_lines(advice.files)
     return Answer(advice.name, advice.fingerprint, base64.b64encode(kept).decode(), files)
-
-
-def _file_lines(files: Sequence[TableFile]) -> str:
-    text = "".join(f"{file.uri}\t{file.size_bytes}\t{file.mtime_ms}\0" for file in files)
-    if not _is_unicode(text):  # file names that are not UTF-8 cannot be sent: those files are never left out
-        text = "".join(
-            f"{file.uri if _is_unicode(file.uri) else ''}\t{file.size_bytes}\t{file.mtime_ms}\0" for file in files
-        )
-    return text
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

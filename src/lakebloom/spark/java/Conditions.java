@@ -85,6 +85,11 @@ public final class Conditions {
         }
     }
 
+    /** Whether a column is read from the files. */
+    public boolean isStored(AttributeReference column) {
+        return columns.containsKey(column.exprId());
+    }
+
     /** A condition as a tree. */
     public ObjectNode json(Expression e) {
         if (e instanceof And) {

@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
@@ -41,14 +42,16 @@ public final class LakebloomRule extends Rule {
     private final Function python;
     private final Set warned = Collections.synchronizedSet(new HashSet());
     private final Map known = Collections.synchronizedMap(new HashMap());
+    private final Joins joins;
     private volatile List indexes = Collections.emptyList();
 
-    /** The function takes a question and returns the answers, both JSON. */
-    public LakebloomRule(Function python) {
+    /** The functions take a question about files, or about the filter for a join, and return the answer, all JSON. */
+    public LakebloomRule(Function python, Function joins) {
         this.python = python;
+        this.joins = new Joins(mapper, joins);
     }
 
-    /** Replaces what is known of the indexes: a JSON array of {name, locations, columns}. */
+    /** Replaces what is known of the indexes: a JSON array of {name, locations, columns, global}. */
     public void setIndexes(String json) throws Exception {
         List found = new ArrayList();
         for (Iterator it = mapper.readTree(json).iterator(); it.hasNext();) {
@@ -76,6 +79,25 @@ public final class LakebloomRule extends Rule {
         return scans.toString();
     }
 
+    /** For explain: what became of the joins whose keys a global filter is about, as JSON. */
+    public String describeJoins(LogicalPlan plan) throws Exception {
+        ArrayNode report = mapper.createArrayNode();
+        describeJoins(plan, report);
+        return report.toString();
+    }
+
+    private void describeJoins(LogicalPlan plan, ArrayNode report) throws Exception {
+        if (plan instanceof Join) {
+            joins.describe((Join) plan, indexes, report);
+        }
+        for (Iterator it = CollectionConverters.asJava(plan.children()).iterator(); it.hasNext();) {
+            describeJoins((LogicalPlan) it.next(), report);
+        }
+        for (Iterator it = CollectionConverters.asJava(plan.subqueries()).iterator(); it.hasNext();) {
+            describeJoins((LogicalPlan) it.next(), report);
+        }
+    }
+
     private static final class Rewrite extends AbstractPartialFunction {
         private final LakebloomRule rule;
 
@@ -84,13 +106,13 @@ public final class LakebloomRule extends Rule {
         }
 
         public boolean isDefinedAt(Object plan) {
-            return plan instanceof Filter && ((Filter) plan).child() instanceof LogicalRelation;
+            return plan instanceof Join || plan instanceof Filter && ((Filter) plan).child() instanceof LogicalRelation;
         }
 
         public Object applyOrElse(Object plan, Function1 otherwise) {
             if (isDefinedAt(plan)) {
                 try {
-                    return rule.rewrite((Filter) plan);
+                    return plan instanceof Join ? rule.rewrite((Join) plan) : rule.rewrite((Filter) plan);
                 } catch (Throwable problem) {
                     rule.warn(problem);
                     return plan;
@@ -98,6 +120,10 @@ public final class LakebloomRule extends Rule {
             }
             return otherwise.apply(plan);
         }
+    }
+
+    private LogicalPlan rewrite(Join join) throws Exception {
+        return joins.rewritten(join, indexes);
     }
 
     private LogicalPlan rewrite(Filter filter) throws Exception {
@@ -180,9 +206,10 @@ public final class LakebloomRule extends Rule {
     }
 
     /** An index as the rule needs to know it: where its table is, and the columns it has filters for. */
-    private static final class Index {
+    static final class Index {
         final String name;
         final Set columns = new HashSet();
+        final Set globals = new HashSet();
         private final List locations = new ArrayList();
 
         Index(JsonNode json) {
@@ -196,6 +223,9 @@ public final class LakebloomRule extends Rule {
                     path.add(((JsonNode) jt.next()).asText());
                 }
                 columns.add(Conditions.key(path));
+                if (json.get("global").asBoolean()) {
+                    globals.add(Conditions.key(path));
+                }
             }
         }
 

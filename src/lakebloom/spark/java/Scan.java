@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.execution.datasources.CatalogFileIndex;
@@ -46,6 +47,11 @@ public final class Scan {
         this.condition = condition;
         this.conditions = new Conditions(relation);
         this.conjuncts = condition == null ? Collections.emptyList() : Conditions.conjuncts(condition);
+    }
+
+    /** Whether a column is read from the files. */
+    public boolean isStored(AttributeReference column) {
+        return conditions.isStored(column);
     }
 
     /** How Spark lists the files, below what lakebloom has put over it. */

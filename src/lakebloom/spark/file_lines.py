@@ -1,0 +1,30 @@
+"""Files as text for ``KnownFiles.java``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakebloom.tables.files import TableFile
+
+__all__ = ["file_lines"]
+
+
+def file_lines(files: Sequence[TableFile]) -> str:
+    """Return URI, size and time of change of each file, separated by tabs and ended by a zero character."""
+    text = "".join(f"{file.uri}\t{file.size_bytes}\t{file.mtime_ms}\0" for file in files)
+    if not _is_unicode(text):  # file names that are not UTF-8 cannot be sent: those files are never known
+        text = "".join(
+            f"{file.uri if _is_unicode(file.uri) else ''}\t{file.size_bytes}\t{file.mtime_ms}\0" for file in files
+        )
+    return text
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,172 @@
+package io.lakebloom.spark;
+
+import java.lang.reflect.Constructor;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.internal.SessionState;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import scala.Function1;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction0;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * A plan with a filter on top that lets only those rows pass whose key may be in a set of keys.
+ *
+ * Written as SQL over two made-up tables, one with the key and one with the words of the filter, and analysed by Spark;
+ * then the plan takes the place of the first. The hash is computed once, in a projection below the tests, where it stays
+ * because no rule of the optimizer comes after ours. Arithmetic wraps, whatever the session's mode.
+ */
+final class JoinFilterPlan extends AbstractFunction0 {
+    private static final long SEED_ZERO = -365884300664092260L;
+    private static final long[] SALTS = {
+        0x47B6137BL, 0x44974D91L, 0x8824AD5BL, 0xA2B7289DL, 0x705495C7L, 0x2DF1424BL, 0x9EFC4947L, 0x5C6BFB31L
+    };
+    private static final String ROWS = "lakebloom_rows";
+    private static final String WORDS = "lakebloom_words";
+    static final String MARK = "__lakebloom_first_";
+
+    private final SparkSession session;
+    private final LogicalPlan plan;
+    private final AttributeReference key;
+    private final int[] words;
+    private final String mark;
+
+    JoinFilterPlan(SparkSession session, LogicalPlan plan, AttributeReference key, int[] words, String mark) {
+        this.session = session;
+        this.plan = plan;
+        this.key = key;
+        this.words = words;
+        this.mark = mark;
+    }
+
+    /** Whether keys of this type can be hashed as the index does. */
+    static boolean supports(AttributeReference key) {
+        return !(key.dataType() instanceof DecimalType) || ((DecimalType) key.dataType()).precision() <= 18;
+    }
+
+    /** The filtered plan, with the columns that it had. */
+    LogicalPlan filtered() {
+        SQLConf wrapping = (SQLConf) SQLConf.get().clone();
+        wrapping.setConfString("spark.sql.ansi.enabled", "false");
+        return (LogicalPlan) SQLConf.withExistingConf(wrapping, this);
+    }
+
+    public Object apply() {
+        try {
+            SessionState state = (SessionState) session.getClass().getMethod("sessionState").invoke(session);
+            LogicalPlan parsed = state.sqlParser().parsePlan(sql());
+            LogicalPlan bound = (LogicalPlan) parsed.transformUpWithSubqueries(new Tables(tables()));
+            LogicalPlan analysed = state.analyzer().execute(bound);
+            return around(EliminateSubqueryAliases.apply(analysed));
+        } catch (Exception problem) {
+            throw new IllegalStateException(problem);
+        }
+    }
+
+    private String sql() {
+        StringBuilder tests = new StringBuilder();
+        for (int i = 0; i < SALTS.length; i++) {
+            tests.append(i == 0 ? "" : " AND ");
+            tests.append("(shiftrightunsigned(w[" + mark + " + " + i + "], shiftrightunsigned(low * ");
+            tests.append(Integer.toString((int) SALTS[i])).append(", 27)) & 1) = 1");
+        }
+        long blocks = words.length / 8;
+        return "SELECT k FROM (SELECT k, w, CAST(h AS INT) AS low, "
+            + "CAST(shiftrightunsigned(shiftrightunsigned(h, 32) * " + blocks + "L, 32) * 8L AS INT) AS " + mark
+            + " FROM (SELECT k, xxhash64(" + SEED_ZERO + "L, " + hashed() + ") AS h, (SELECT w FROM " + WORDS
+            + ") AS w FROM " + ROWS + ")) WHERE " + tests;
+    }
+
+    private String hashed() {
+        if (!(key.dataType() instanceof DecimalType)) {
+            return "k";
+        }
+        DecimalType type = (DecimalType) key.dataType();
+        StringBuilder factor = new StringBuilder("1");
+        for (int i = 0; i < type.scale(); i++) {
+            factor.append('0');
+        }
+        String whole = "CAST(k * " + factor + "BD AS DECIMAL(" + type.precision() + ", 0))";
+        return "CAST(" + whole + " AS " + (type.precision() <= 9 ? "INT" : "BIGINT") + ")";
+    }
+
+    private LogicalPlan[] tables() throws Exception {
+        StructField[] fields = {DataTypes.createStructField("w", DataTypes.createArrayType(DataTypes.IntegerType, false), false)};
+        Seq wordColumns = DataTypeUtils.toAttributes(new StructType(fields));
+        Object row = new GenericInternalRow(new Object[] {UnsafeArrayData.fromPrimitiveArray(words)});
+        List rowColumns = Collections.singletonList(key.withName("k"));
+        return new LogicalPlan[] {
+            local(CollectionConverters.asScala(rowColumns).toSeq(), Collections.emptyList()),
+            local(wordColumns, Collections.singletonList(row))
+        };
+    }
+
+    private static LogicalPlan local(Seq columns, List rows) throws Exception {
+        Constructor constructor = LocalRelation.class.getConstructors()[0];
+        Object[] all = {columns, CollectionConverters.asScala(rows).toSeq(), Boolean.FALSE, Option.empty()};
+        Object[] arguments = new Object[constructor.getParameterCount()];
+        System.arraycopy(all, 0, arguments, 0, arguments.length);
+        return (LogicalPlan) constructor.newInstance(arguments);
+    }
+
+    /** Puts the two tables in the place of their names. */
+    private static final class Tables extends AbstractPartialFunction {
+        private final LogicalPlan[] tables;
+
+        Tables(LogicalPlan[] tables) {
+            this.tables = tables;
+        }
+
+        public boolean isDefinedAt(Object plan) {
+            return plan instanceof UnresolvedRelation;
+        }
+
+        public Object applyOrElse(Object plan, Function1 otherwise) {
+            if (!isDefinedAt(plan)) {
+                return otherwise.apply(plan);
+            }
+            return tables[((UnresolvedRelation) plan).tableName().equals(ROWS) ? 0 : 1];
+        }
+    }
+
+    /** From the analysed chain of projections over the made-up table to the same over the plan with all its columns. */
+    private LogicalPlan around(LogicalPlan chain) {
+        if (chain instanceof LocalRelation) {
+            return plan;
+        }
+        if (chain instanceof Filter) {
+            return new Filter(((Filter) chain).condition(), around((LogicalPlan) ((Filter) chain).child()));
+        }
+        List columns = new ArrayList(CollectionConverters.asJava(plan.output()));
+        for (Iterator it = CollectionConverters.asJava(((Project) chain).projectList()).iterator(); it.hasNext();) {
+            NamedExpression column = (NamedExpression) it.next();
+            if (!column.exprId().equals(key.exprId())) {
+                columns.add(column);
+            }
+        }
+        return new Project(
+            CollectionConverters.asScala(columns).toSeq(), around((LogicalPlan) ((Project) chain).child()));
+    }
+}

@@ -1,0 +1,119 @@
+"""What Java calls about a join: which files a global filter knows, then the filter itself."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from lakebloom.errors import IndexStateError, LakebloomError, StaleIndexError
+from lakebloom.index.advise import LOG, Reading, why_not
+from lakebloom.index.as_read import ReadSchema
+from lakebloom.index.patience import within
+from lakebloom.predicate.reasons import Reason
+from lakebloom.spark.file_lines import file_lines
+from lakebloom.spark.joins import filter_words
+from lakebloom.storage import from_decoded
+from lakebloom.tables.files import TableFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lakebloom.index.ask import Reader
+    from lakebloom.index.joins import JoinFilters
+    from lakebloom.index.settings import Settings
+    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.tables.columns import ColumnPath
+
+__all__ = ["JoinCallback"]
+
+
+class JoinQuestion(Reading, frozen=True):
+    """How the indexed side is read, and what is asked: first without ``missing``, then with it."""
+
+    index: str
+    column: tuple[str, ...]
+    known: str
+    """The fingerprint of the files that the asker knows."""
+    missing: tuple[tuple[str, int, int], ...] | None = None
+    """The files that the index does not know."""
+    filter: str = ""
+    """The fingerprint of the filter that the asker has."""
+
+
+class JoinCallback:
+    """Answers questions about global filters."""
+
+    def __init__(
+        self,
+        reader: Callable[[str], Reader],
+        filters: JoinFilters,
+        settings: Callable[[], Settings],
+    ) -> None:
+        self._reader = reader
+        self._filters = filters
+        self._settings = settings
+        self._warned: set[str] = set()
+        self.asked = 0
+
+    def apply(self, text: str) -> str:
+        """Return the answer, as JSON: what was asked for, or a reason. Never raises."""
+        self.asked += 1
+        try:
+            question = msgspec.json.decode(text, type=JoinQuestion)
+            settings = self._settings()
+            answer = within(settings.query_timeout_ms / 1000, lambda: self._answer(question, settings))
+        except TimeoutError as error:
+            answer = self._failed(Reason.TIMED_OUT, error)
+        except IndexStateError:
+            answer = {"reason": Reason.DELETED.value}
+        except StaleIndexError:
+            answer = {"reason": Reason.STALE_FILTER.value}
+        except (LakebloomError, Exception) as error:
+            answer = self._failed(Reason.INDEX_UNREADABLE, error)
+        return msgspec.json.encode(answer).decode()
+
+    def _failed(self, reason: Reason, error: Exception) -> dict[str, Any]:
+        if reason.value not in self._warned:
+            self._warned.add(reason.value)
+            LOG.warning("a join is not filtered, %s: %s", reason.value, str(error) or repr(error))
+        return {"reason": reason.value}
+
+    def _answer(self, question: JoinQuestion, settings: Settings) -> dict[str, Any]:
+        snapshot = self._reader(question.index).snapshot()
+        if not _same_values(snapshot, question, question.column):
+            return {"reason": Reason.READ_DIFFERS.value}
+        if question.missing is None:
+            files = None if question.known == snapshot.fingerprint else file_lines(snapshot.numbered_files[0])
+            return {"fingerprint": snapshot.fingerprint, "files": files}
+        missing = [TableFile(from_decoded(path), size, mtime) for path, size, mtime in question.missing]
+        found = self._filters.of(snapshot, question.column, missing, settings)
+        words = None
+        if question.filter != found.fingerprint:
+            words = base64.b64encode(filter_words(found.filter).astype("<i4", copy=False).tobytes()).decode()
+        return {
+            "filter": found.fingerprint,
+            "words": words,
+            "rate": found.rate,
+            "bytes": found.filter.num_bytes,
+            "merged": found.files_merged,
+        }
+
+    class Java:
+        """Tells py4j which interface this is."""
+
+        implements = ("java.util.function.Function",)
+
+
+def _same_values(snapshot: Snapshot, reading: Reading, column: ColumnPath) -> bool:
+    """Tell whether the query reads exactly the values that were indexed, in their own type."""
+    if why_not(snapshot.entry.source, reading) is not None:
+        return False
+    schema = ReadSchema(reading.format, reading.schema)
+    types = [known.type for known in snapshot.entry.config.columns if _folded(known.path) == _folded(column)]
+    return len(types) == 1 and schema.reads_as(column, types[0]) and not schema.has_default(column)
+
+
+def _folded(path: ColumnPath) -> ColumnPath:
+    return tuple(part.lower() for part in path)
