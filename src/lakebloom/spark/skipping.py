@@ -157,6 +157,7 @@ class _Callback:
     def __init__(self, advisor: Advisor, timeout_s: Callable[[], float]) -> None:
         self._advisor = advisor
         self._timeout_s = timeout_s
+        self._warned: set[str] = set()
         self.asked = 0
 
     def apply(self, question: str) -> str:
@@ -169,8 +170,13 @@ class _Callback:
             answers = [_answer(item, decoded.known.get(item.name)) for item in useful]
             return msgspec.json.encode(answers).decode()
         except Exception as error:
-            LOG.warning("no file is skipped, because a question could not be answered: %r", error)
+            self._warn(repr(error))
             return "[]"
+
+    def _warn(self, problem: str) -> None:
+        if problem not in self._warned:
+            self._warned.add(problem)
+            LOG.warning("no file is skipped, because a question could not be answered: %s", problem)
 
     class Java:
         """Tells py4j which interface this is."""

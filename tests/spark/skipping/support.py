@@ -34,6 +34,18 @@ def ask(lake: Lakebloom, query: Query) -> list[str]:
     return files
 
 
+def ask_each(lake: Lakebloom, frame: DataFrame, predicates: Iterable[str]) -> dict[str, list[str]]:
+    """Ask many questions of one table, as ``ask`` does, in two queries; return the files that each of them reads."""
+    predicates = list(predicates)
+    with skipping(lake):
+        files = {predicate: files_read(frame.where(predicate)) for predicate in predicates}
+        together = each(frame, predicates)
+        found = rows(together)
+        assert sum(file_counts(together)) == sum(map(len, files.values()))
+    assert found == rows(each(frame, predicates))
+    return files
+
+
 def each(frame: DataFrame, predicates: Iterable[str]) -> DataFrame:
     """Many questions in one query: the rows of each predicate, with its text."""
     asked = [frame.where(predicate).withColumn("asked", lit(predicate)) for predicate in predicates]
@@ -116,7 +128,7 @@ def callbacks(lake: Lakebloom) -> int:
 def size_of(frame: DataFrame) -> int:
     """The size of a query's result, as join planning estimates it."""
     jdf: Any = frame._jdf
-    return int(jdf.queryExecution().optimizedPlan().stats().sizeInBytes().toString())
+    return int(str(jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
 
 def _scans(plan: Any) -> Iterator[Any]:

@@ -252,6 +252,9 @@ public final class Conditions {
     private static Expression column(Expression e) {
         if (e instanceof EqualTo || e instanceof EqualNullSafe) {
             BinaryComparison comparison = (BinaryComparison) e;
+            if (literal(e) == null) {
+                return null;
+            }
             return comparison.left() instanceof Literal ? (Expression) comparison.right() : (Expression) comparison.left();
         }
         if (e instanceof In) {
