@@ -25,9 +25,7 @@ from lakebloom import Lakebloom
 
 WORK = Path(".bench").resolve() / "needle"
 ROWS_PER_FILE = 25_000
-ROUNDS = {100: 9, 1000: 5, 4000: 3}
-OUR_ROUNDS = 3
-"""How often a round repeats the fast methods: their times are short enough for a hiccup to hide the best."""
+ROUNDS = {100: 9, 1000: 6, 4000: 4}
 PRESENT, ABSENT, MANY = "present key", "absent key", "100 keys"
 SPEED_BARS = {(1000, PLAIN): 10, (1000, EMBEDDED): 4, (4000, PLAIN): 30, (4000, EMBEDDED): 8}
 GROWTH_BAR = 2.5
@@ -63,10 +61,9 @@ class Search:
         for number in range(rounds + 1):
             for question in questions(self.table, number):
                 for method in self.methods:
-                    for _ in range(1 if method.lake is None else OUR_ROUNDS):
-                        elapsed = method.search(question)
-                        if number > 0:  # the first round only warms up
-                            method.times.setdefault(question.name, []).append(elapsed)
+                    elapsed = method.search(question)
+                    if number > 0:  # the first round only warms up
+                        method.times.setdefault(question.name, []).append(elapsed)
 
 
 def questions(table: Haystack, number: int) -> list[Question]:
@@ -126,8 +123,16 @@ def print_bars(console: Console, searches: list[Search], without: list[float], w
     growth = ours[many] / ours[few]
     add(f"{OURS}: {many:,} files / {few:,} files", f"{growth:.2f}", f"<= {GROWTH_BAR}", growth <= GROWTH_BAR)
     added_s = min(with_index) - min(without)
-    what = f"planning over {TINY_FILES:,} files: with an index, less {1e3 * min(without):.0f} ms without"
-    add(what, f"{1e3 * added_s:.0f} ms", f"< {1e3 * PLANNING_BAR_S:.0f} ms", added_s < PLANNING_BAR_S)
+    console.print(
+        f"planning over {TINY_FILES:,} files: {1e3 * min(without):.0f} ms without an index; with one "
+        f"{1e3 * min(with_index):.0f} ms, the first time {1e3 * with_index[0]:.0f} ms"
+    )
+    add(
+        f"planning over {TINY_FILES:,} files: added by an index",
+        f"{1e3 * added_s:.0f} ms",
+        f"< {1e3 * PLANNING_BAR_S:.0f} ms",
+        added_s < PLANNING_BAR_S,
+    )
     console.print(printed)
     return all_met
 
