@@ -18,6 +18,7 @@ is not checked: the parts of encrypted columns that it leads to have tags of the
 from __future__ import annotations
 
 import enum
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -43,6 +44,7 @@ _LENGTH_BYTES, _NONCE_BYTES, _TAG_BYTES = 4, 12, 16
 FRAME_BYTES = _LENGTH_BYTES + _NONCE_BYTES + _TAG_BYTES
 """By how much an encrypted part is longer than the plain one."""
 _KEY_BYTES = (16, 24, 32)
+_LONGEST_NAME = 32
 
 
 class Module(enum.IntEnum):
@@ -91,7 +93,7 @@ class Decryptor:
         except InvalidTag as error:
             raise EncryptedFileError(
                 f"the key for a {module.title} of {self._name} is wrong, or its bytes were altered",
-                found=f"key metadata {_shown(key)}",
+                found=f"the key {_shown(key)}",
                 hint="check what key_retriever returns for it",
             ) from error
 
@@ -114,7 +116,7 @@ class Decryptor:
 
     def _missing(self, metadata: bytes, found: str, hint: str) -> EncryptedFileError:
         return EncryptedFileError(
-            f"{self._name} is encrypted, and there is no key for the metadata {_shown(metadata)}",
+            f"{self._name} is encrypted, and there is no key {_shown(metadata)}",
             found=found,
             hint=hint,
         )
@@ -163,5 +165,10 @@ def _aes_gcm(key: bytes) -> Any:
 
 
 def _shown(metadata: bytes) -> str:
-    shortened = metadata[:64]
-    return repr(shortened.decode()) if shortened.isascii() else shortened.hex()
+    """Name a key for a person, without what else its metadata hold: the key itself may be in them, wrapped."""
+    try:
+        fields = json.loads(metadata)  # as parquet-java and Arrow write it
+        return repr(str(fields["masterKeyID"]))
+    except (ValueError, LookupError, TypeError):
+        is_name = len(metadata) <= _LONGEST_NAME and metadata.isascii()
+        return repr(metadata.decode()) if is_name else f"({len(metadata)} bytes)"
