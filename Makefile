@@ -9,7 +9,7 @@ BENCH_STAMP := $(VENV)/.installed-bench
 # Spark starts its workers with the first python3 on PATH unless told otherwise.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help test check fast demo lock clean bench-kernels bench-build bench-needle compat
+.PHONY: help test check fast demo lock clean bench-kernels bench-build bench-needle bench-embed compat
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -44,6 +44,9 @@ bench-build: $(BENCH_STAMP) ## building an index against scanning, rewriting and
 
 bench-needle: $(BENCH_STAMP) ## looking keys up in Spark, with and without lakebloom and Parquet's own filters
 	@. tools/java && $(BIN)/python -m bench.needle
+
+bench-embed: $(BENCH_STAMP) ## embedding filters into a lake against copying and reading it, and writing it anew
+	@. tools/java && $(BIN)/python -m bench.embed
 
 compat: $(STAMP) ## the query tests on every Spark that is supported (VERSIONS="4.0.5 ..." for some)
 	@. tools/java && $(BIN)/python tools/compat $(VERSIONS)
