@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 from thrift.Thrift import TType
 
 from lakebloom.errors import CorruptFooterError, EncryptedFileError, InvalidArgumentError, NotParquetError
-from lakebloom.parquet.schema import Leaf, SchemaElement, leaves_of, read_element, text
+from lakebloom.parquet.schema import Leaf, SchemaElement, leaves_of, physical_type, read_element, text
 from lakebloom.parquet.thrift_tree import Items, Struct, parse, serialise
 from lakebloom.storage.uri import normalise
 from lakebloom.tables.sources import open_source, reading
@@ -34,6 +34,8 @@ from lakebloom.tables.sources import open_source, reading
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping
+
+    from lakebloom.sbbf.parquet_layouts import PhysicalType
 
 __all__ = [
     "ColumnChunk",
@@ -235,6 +237,11 @@ class ColumnChunk:
     tree: Struct
     metadata: Struct | None
     """None where it is encrypted apart from the footer. Then nothing below is known."""
+
+    @property
+    def physical_type(self) -> PhysicalType | None:
+        """How the values are stored: as the schema says, if the footer is whole."""
+        return physical_type(self._get(1, TType.I32))
 
     @property
     def path_in_schema(self) -> tuple[str, ...]:

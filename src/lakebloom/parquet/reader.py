@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakebloom.parquet.encryption import KeyRetriever
-    from lakebloom.parquet.footer import Source
+    from lakebloom.parquet.footer import ColumnChunk, Source
     from lakebloom.parquet.open_file import OpenFile
     from lakebloom.parquet.probes import Probe
     from lakebloom.parquet.schema import Leaf
@@ -75,7 +75,8 @@ def might_contain(path: Source, column: str, values: object, *, key_retriever: K
     those of `filters`; `values` are a scalar, a sequence, numpy or Arrow values. They are compared by value with what
     the column holds, whatever its width, unit or scale. As in ``Sbbf``, a NULL is nowhere.
 
-    Whatever a filter cannot answer is True: a row group without one, or with a damaged one; a value that the column's
+    Whatever a filter cannot answer is True: a row group without one, or with a damaged or empty one, unless the
+    statistics say that all is NULL; a value that the column's
     type cannot hold, or of another kind (text for a number, a timestamp without time zone for one in UTC); NaN;
     every value of a BOOLEAN column.
 
@@ -102,17 +103,25 @@ def _ask(file: OpenFile, metadata: Metadata, row_group: int, leaf: Leaf, probe: 
     if found is None:
         return probe.without_filter()
     try:
-        return probe.ask(found.filter)
+        bits = found.filter
     except FilterFormatError:  # a filter that cannot be read says nothing
         return probe.without_filter()
+    if not bits.words.any() and not _is_all_null(metadata.chunk(row_group, leaf.number)):
+        return probe.without_filter()  # zeros that nobody filled in
+    return probe.ask(bits)
+
+
+def _is_all_null(chunk: ColumnChunk) -> bool:
+    return chunk.null_count is not None and chunk.null_count == chunk.num_values
 
 
 def _locate(file: OpenFile, metadata: Metadata, row_group: int, leaf: Leaf) -> EmbeddedFilter | None:
     chunk = metadata.chunk(row_group, leaf.number)
-    if chunk.path_in_schema != leaf.path:
+    if (chunk.path_in_schema, chunk.physical_type) != (leaf.path, leaf.physical_type):
         raise CorruptFooterError(
             f"the footer of {file.name} contradicts itself",
-            found=f"a chunk of {format_name(chunk.path_in_schema)} where {format_name(leaf.path)} should be",
+            found=f"a chunk of {format_name(chunk.path_in_schema)} in {chunk.physical_type} where "
+            f"{format_name(leaf.path)} in {leaf.physical_type} should be",
             hint="check that the file is whole",
         )
     if chunk.bloom_filter_offset is None or chunk.file_path is not None:  # the pages, and the filter, are elsewhere

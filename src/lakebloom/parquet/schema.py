@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lakebloom.parquet.thrift_tree import Struct
     from lakebloom.sbbf.parquet_layouts import PhysicalType
 
-__all__ = ["Leaf", "LogicalType", "Repetition", "SchemaElement", "leaves_of", "read_element"]
+__all__ = ["Leaf", "LogicalType", "Repetition", "SchemaElement", "leaves_of", "physical_type", "read_element"]
 
 Repetition: TypeAlias = Literal["REQUIRED", "OPTIONAL", "REPEATED"]
 
@@ -91,7 +91,7 @@ def read_element(tree: Struct) -> SchemaElement:
     name = tree.get(4, TType.STRING)
     return SchemaElement(
         name=text("the name of a column", name if name is not None else b""),
-        physical_type=_member(_PHYSICAL_TYPES, tree.get(1, TType.I32)),
+        physical_type=physical_type(tree.get(1, TType.I32)),
         type_length=tree.get(2, TType.I32),
         repetition=_member(_REPETITIONS, tree.get(3, TType.I32)),
         num_children=tree.get(5, TType.I32) or 0,
@@ -128,6 +128,11 @@ def leaves_of(elements: Sequence[SchemaElement]) -> tuple[Leaf, ...]:
     if any(missing for missing, *_ in waiting):
         raise _corrupt(f"a tree that goes on after its {len(elements)} elements")
     return tuple(leaves)
+
+
+def physical_type(number: int | None) -> PhysicalType | None:
+    """Return the physical type that has this number in a footer, None where it has no meaning."""
+    return cast("PhysicalType | None", _member(_PHYSICAL_TYPES, number))
 
 
 def text(what: str, data: bytes) -> str:
