@@ -9,7 +9,7 @@ BENCH_STAMP := $(VENV)/.installed-bench
 # Spark starts its workers with the first python3 on PATH unless told otherwise.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help test check fast demo lock clean bench-kernels bench-build bench-needle bench-embed compat
+.PHONY: help test check fast demo lock clean bench-kernels bench-build bench-needle bench-embed compat fuzz
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ bench-embed: $(BENCH_STAMP) ## embedding filters into a lake against copying and
 
 compat: $(STAMP) ## the query tests on every Spark that is supported (VERSIONS="4.0.5 ..." for some)
 	@. tools/java && $(BIN)/python tools/compat $(VERSIONS)
+
+fuzz: $(STAMP) ## random tables and conditions with and without indexes (N=10000 for more)
+	@. tools/java && LAKEBLOOM_FUZZ=$(or $(N),3000) $(BIN)/python -m pytest tests/spark/skipping/test_fuzz.py
 
 lock: $(STAMP) ## resolve the newest versions into constraints.txt
 	@$(BIN)/python -m pip install -q uv
