@@ -122,6 +122,8 @@ def test_values_in_several_chunks_and_wrappings() -> None:
 def test_values_without_a_common_type() -> None:
     with pytest.raises(ValueConversionError):
         ask(pa.array([5]), [5, "five"])
+    with pytest.raises(ValueConversionError, match="with and without time zone"):
+        ask(pa.array([NOON]), [NOON, NOON_UTC])
 
 
 def test_a_timestamp_in_int96() -> None:

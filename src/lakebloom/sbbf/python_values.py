@@ -67,6 +67,12 @@ def _of_one_type(values: list[Any]) -> pa.Array:
             found="both among the values, of which Arrow would drop the time",
             hint="give values of one type",
         )
+    if pt.is_timestamp(array.type) and len({value.tzinfo is None for value in values if _is_datetime(value)}) > 1:
+        raise ValueConversionError(
+            "cannot read datetimes with and without time zone as one type",
+            found="both among the values, of which Arrow would take the first one's",
+            hint="give values of one type",
+        )
     if pt.is_timestamp(array.type) and any(getattr(value, "nanosecond", 0) for value in values):  # pandas' Timestamp
         raise ValueConversionError(
             "cannot read nanoseconds of Python objects",
@@ -80,6 +86,10 @@ def _of_type(values: list[Any], type: pa.DataType) -> pa.Array:
     # Asked for these types, Arrow cuts off what does not fit: infer first, then cast with a check.
     cut_off = _TEMPORAL + _FRACTIONAL if pt.is_temporal(type) else _FRACTIONAL if pt.is_integer(type) else ()
     return as_type(_of_one_type(values), type) if _holds(values, cut_off) else to_array(values, type)
+
+
+def _is_datetime(value: Any) -> bool:
+    return isinstance(value, datetime.datetime)
 
 
 def _holds(values: list[Any], classes: tuple[type, ...]) -> bool:
