@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakebloom.errors import InvalidArgumentError, LakebloomError, NotFoundError, UnsupportedSourceError
@@ -232,7 +233,9 @@ class Lakebloom:
         """Tell for each table that a DataFrame reads which files are skipped, by which index, and why not more."""
         skipping = self._rule()
         catalog = Catalog(self.location, self._catalog.options, self._spark, wrap=Metered)
-        return explain(catalog, skipping.describe(frame), enabled=self.enabled, timeout_s=self._timeout_s())
+        self._publish()
+        report = explain(catalog, skipping.describe(frame), enabled=self.enabled, timeout_s=self._timeout_s())
+        return replace(report, joins=skipping.describe_joins(frame))
 
     def last_query(self) -> LastQuery | None:
         """Return what the scans of the last query counted, as Spark's own metrics have it.
@@ -248,8 +251,6 @@ class Lakebloom:
         rows without a partner before they are shuffled. The index needs a global filter. Files that it does not know
         yet are read and added, up to ``spark.lakebloom.join.mergeMaxBytes``; beyond it this is a StaleIndexError.
         """
-        from pyspark.sql import functions as F  # noqa: N812
-
         from lakebloom.spark.build import SparkBuilder
         from lakebloom.spark.joins import might_contain_column
 
@@ -257,9 +258,7 @@ class Lakebloom:
         snapshot = self._reader(name).snapshot()
         files = SparkBuilder(spark, self._catalog).list_files(snapshot.entry.source)
         found = self._join_filters.of(snapshot, parse_name(column), files, self._settings())
-        return might_contain_column(
-            spark, found, F.col(spark_column) if isinstance(spark_column, str) else spark_column
-        )
+        return might_contain_column(spark, found, spark_column)
 
     def _rule(self) -> Skipping:
         from lakebloom.spark.join_callback import JoinCallback

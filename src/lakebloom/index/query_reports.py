@@ -9,7 +9,18 @@ from dataclasses import dataclass
 
 from lakebloom.predicate.reasons import Reason
 
-__all__ = ["FileState", "IndexReport", "LastQuery", "PartReport", "QueryReport", "ScanFigures", "ScanReport", "Use"]
+__all__ = [
+    "FileState",
+    "IndexReport",
+    "JoinFigures",
+    "JoinReport",
+    "LastQuery",
+    "PartReport",
+    "QueryReport",
+    "ScanFigures",
+    "ScanReport",
+    "Use",
+]
 
 _MAP_WIDTH, _MAP_LINES = 100, 10
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
@@ -208,17 +219,46 @@ class _Scans:
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
+@dataclass(frozen=True, slots=True)
+class JoinReport:
+    """A side of a join whose key a global filter is about: filtered by it, or ``reason`` says why not."""
+
+    index: str
+    column: str
+    key: str
+    side: str
+    join: str
+    rate: float = 0.0
+    """How often a row without a partner passes."""
+    filter_bytes: int = 0
+    files_merged: int = 0
+    """How many files were added to the filter on the fly."""
+    reason: Reason | None = None
+
+    def line(self) -> str:
+        """The report as text."""
+        place = f"{self.side} side of the {self.join} join on {self.key}"
+        if self.reason is not None:
+            return f"{place}: not filtered by {self.index}.{self.column}, {_with_remedy(self.reason)}"
+        merged = f", {_files(self.files_merged)} added to it" if self.files_merged else ""
+        passing = f"of rows without a partner {100 * self.rate:.2g} % pass"
+        return f"{place}: filtered by {self.index}.{self.column} ({_amount(self.filter_bytes)}{merged}); {passing}"
+
+
 @dataclass(frozen=True, repr=False)
 class QueryReport(_Scans):
     """What ``explain`` says of a query."""
 
     scans: tuple[ScanReport, ...]
+    joins: tuple[JoinReport, ...] = ()
 
     def _lines(self) -> Iterator[str]:
         if not self.scans:
             yield "this query reads no files"
         for scan in self.scans:
             yield from scan.lines()
+        for join in self.joins:
+            yield join.line()
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,13 +280,29 @@ class ScanFigures:
         return self.files - self.files_read
 
 
+@dataclass(frozen=True, slots=True)
+class JoinFigures:
+    """What a filter on a side of a join counted."""
+
+    index: str
+    column: str
+    rows: int
+    rows_passed: int
+
+    @property
+    def rows_dropped(self) -> int:
+        """How many rows were not shuffled."""
+        return self.rows - self.rows_passed
+
+
 @dataclass(frozen=True, repr=False)
 class LastQuery(_Scans):
-    """What the scans of the last query counted."""
+    """What the scans of the last query counted, and the filters on its joins."""
 
     action: str
     seconds: float
     scans: Sequence[ScanFigures]
+    joins: Sequence[JoinFigures] = ()
 
     def _lines(self) -> Iterator[str]:
         yield f"{self.action} took {self.seconds:.3f} s"
@@ -255,3 +311,6 @@ class LastQuery(_Scans):
                 f"  {scan.table}: {scan.files_skipped:,} of {_files(scan.files)} skipped; "
                 f"read {_files(scan.files_read)}, {_amount(scan.bytes_read)}, {scan.rows_read:,} rows"
             )
+        for join in self.joins:
+            dropped = f"{join.rows_dropped:,} of {join.rows:,} rows dropped before the shuffle"
+            yield f"  join filter {join.index}.{join.column}: {dropped}"

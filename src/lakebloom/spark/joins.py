@@ -22,7 +22,7 @@ __all__ = ["filter_words", "might_contain_column"]
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
 
-def might_contain_column(spark: SparkSession, join_filter: JoinFilter, column: Column) -> Column:
+def might_contain_column(spark: SparkSession, join_filter: JoinFilter, given: Column | str) -> Column:
     """Return whether the indexed column may hold a value; NULL for NULL.
 
     The filter's words come from a subquery, so that plans and logs do not hold them. A column of another type, which
@@ -30,6 +30,7 @@ def might_contain_column(spark: SparkSession, join_filter: JoinFilter, column: C
     """
     from pyspark.sql import functions as F  # noqa: N812
 
+    column = F.col(given) if isinstance(given, str) else given
     offsets = pa.array([0, 8 * join_filter.filter.num_blocks], pa.int32())
     words = pa.ListArray.from_arrays(offsets, pa.array(filter_words(join_filter.filter)))
     subquery = spark.createDataFrame(pa.table({"words": words})).scalar()

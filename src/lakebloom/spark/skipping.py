@@ -15,7 +15,8 @@ import numpy as np
 from lakebloom.errors import UnsupportedSessionError
 from lakebloom.index.advise import LOG, Advice, Advisor, Reading
 from lakebloom.index.explain import DescribedScan, Figures
-from lakebloom.index.query_reports import LastQuery, ScanFigures
+from lakebloom.index.query_reports import JoinFigures, JoinReport, LastQuery, ScanFigures
+from lakebloom.predicate.reasons import Reason
 from lakebloom.spark.file_lines import file_lines
 from lakebloom.spark.jvm import new_object
 from lakebloom.spark.sources import is_connect
@@ -53,13 +54,41 @@ class _FinishedScan(msgspec.Struct, frozen=True, rename="camel"):
         return ScanFigures(table, self.num_files, self.files_size, self.num_output_rows, files, kept)
 
 
+class _FinishedJoin(msgspec.Struct, frozen=True):
+    mark: str
+    rows: int
+    rows_passed: int
+
+
 class _Finished(msgspec.Struct, frozen=True):
     action: str
     seconds: float
     scans: tuple[_FinishedScan, ...]
+    joins: tuple[_FinishedJoin, ...]
 
-    def report(self) -> LastQuery:
-        return LastQuery(self.action, self.seconds, tuple(scan.figures() for scan in self.scans))
+
+class _Filter(msgspec.Struct, frozen=True):
+    index: str
+    column: str
+    rate: float
+    bytes: int
+    merged: int
+
+
+class _Join(msgspec.Struct, frozen=True):
+    index: str
+    column: str
+    key: str
+    side: str
+    join: str
+    filter: _Filter | None = None
+    reason: str | None = None
+
+    def report(self) -> JoinReport:
+        place = (self.index, self.column, self.key, self.side, self.join)
+        if self.filter is None:
+            return JoinReport(*place, reason=Reason.of_unknown(self.reason or ""))
+        return JoinReport(*place, self.filter.rate, self.filter.bytes, self.filter.merged)
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -132,11 +161,28 @@ class Skipping:
         plan = frame._jdf.queryExecution().optimizedPlan()
         return msgspec.json.decode(self.rule.describe(plan), type=list[DescribedScan])
 
+    def describe_joins(self, frame: DataFrame) -> tuple[JoinReport, ...]:
+        """Return what became of the joins whose keys a global filter is about."""
+        plan = frame._jdf.queryExecution().optimizedPlan()
+        joins = msgspec.json.decode(self.rule.describeJoins(plan), type=list[_Join])
+        return tuple(join.report() for join in joins)
+
     def last_query(self) -> LastQuery | None:
         """Return what the scans of the last query counted; None before the first."""
         self._spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
         text = self.watch.last()
-        return None if text is None else msgspec.json.decode(text, type=_Finished).report()
+        if text is None:
+            return None
+        query = msgspec.json.decode(text, type=_Finished)
+        joins = tuple(figures for join in query.joins if (figures := self._join_figures(join)) is not None)
+        return LastQuery(query.action, query.seconds, tuple(scan.figures() for scan in query.scans), joins)
+
+    def _join_figures(self, join: _FinishedJoin) -> JoinFigures | None:
+        text = self.rule.joinFilter(join.mark)  # None where another Lakebloom put it there
+        if text is None:
+            return None
+        found = msgspec.json.decode(text, type=_Filter)
+        return JoinFigures(found.index, found.column, join.rows, join.rows_passed)
 
     def _rules(self) -> list[Any]:
         rules = getattr(self._spark._jsparkSession.experimental(), _RULES)()

@@ -86,6 +86,12 @@ public final class LakebloomRule extends Rule {
         return report.toString();
     }
 
+    /** What the filter behind a marked column is, as JSON; null where it is forgotten. */
+    public String joinFilter(String mark) {
+        JsonNode info = joins.info(mark);
+        return info == null ? null : info.toString();
+    }
+
     private void describeJoins(LogicalPlan plan, ArrayNode report) throws Exception {
         if (plan instanceof Join) {
             joins.describe((Join) plan, indexes, report);

@@ -24,6 +24,7 @@ public final class QueryWatch implements QueryExecutionListener {
             json.put("action", action);
             json.put("seconds", nanoseconds / 1e9);
             json.set("scans", scans);
+            Scans.countJoins(query.executedPlan(), json.putArray("joins"));
             last = json.toString();
         }
     }

@@ -3,14 +3,18 @@ package io.lakebloom.spark;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.Path;
-import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.CommandResultExec;
 import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.FilterExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.adaptive.QueryStageExec;
@@ -64,23 +68,77 @@ final class Scans {
     static void count(SparkPlan plan, ArrayNode scans, ObjectMapper mapper) {
         if (plan instanceof FileSourceScanExec) {
             scans.add(figures((FileSourceScanExec) plan, mapper));
-        } else if (plan instanceof AdaptiveSparkPlanExec) {
-            count(((AdaptiveSparkPlanExec) plan).executedPlan(), scans, mapper);
-        } else if (plan instanceof QueryStageExec) {
-            count(((QueryStageExec) plan).plan(), scans, mapper);
-        } else if (plan instanceof InMemoryTableScanExec) {
-            count(((InMemoryTableScanExec) plan).relation().cachedPlan(), scans, mapper);
-        } else if (plan instanceof CommandResultExec) {
-            count(((CommandResultExec) plan).commandPhysicalPlan(), scans, mapper);
-        } else if (plan instanceof ReusedExchangeExec) {
-            return;
         }
-        for (Iterator it = CollectionConverters.asJava(plan.children()).iterator(); it.hasNext();) {
+        for (Iterator it = parts(plan).iterator(); it.hasNext();) {
             count((SparkPlan) it.next(), scans, mapper);
         }
-        for (Iterator it = CollectionConverters.asJava(plan.subqueries()).iterator(); it.hasNext();) {
-            count((SparkPlan) it.next(), scans, mapper);
+    }
+
+    /** Adds, for each filter that was put on a side of a join, how many rows came and how many it let pass. */
+    static void countJoins(SparkPlan plan, ArrayNode joins) {
+        if (plan instanceof FilterExec) {
+            String mark = mark((FilterExec) plan);
+            long rows = mark == null ? -1 : rows(plan);
+            if (rows >= 0) {
+                ObjectNode join = joins.addObject();
+                join.put("mark", mark);
+                join.put("rows_passed", rows);
+                join.put("rows", rowsBelow(plan));
+            }
         }
+        for (Iterator it = parts(plan).iterator(); it.hasNext();) {
+            countJoins((SparkPlan) it.next(), joins);
+        }
+    }
+
+    private static String mark(FilterExec filter) {
+        Iterator columns = CollectionConverters.asJava(filter.condition().references()).iterator();
+        while (columns.hasNext()) {
+            String name = ((NamedExpression) columns.next()).name();
+            if (name.startsWith(JoinFilterPlan.MARK)) {
+                return name;
+            }
+        }
+        return null;
+    }
+
+    private static long rowsBelow(SparkPlan plan) {
+        List children = parts(plan);
+        while (children.size() == 1) {
+            SparkPlan child = (SparkPlan) children.get(0);
+            if (rows(child) >= 0) {
+                return rows(child);
+            }
+            children = parts(child);
+        }
+        return -1;
+    }
+
+    private static long rows(SparkPlan plan) {
+        AccumulatorV2 metric = (AccumulatorV2) CollectionConverters.asJava(plan.metrics()).get("numOutputRows");
+        return metric == null ? -1 : ((Number) metric.value()).longValue();
+    }
+
+    /** The plans below a plan, whatever wraps them; one that is used again is not counted again. */
+    private static List parts(SparkPlan plan) {
+        if (plan instanceof AdaptiveSparkPlanExec) {
+            return Collections.singletonList(((AdaptiveSparkPlanExec) plan).executedPlan());
+        }
+        if (plan instanceof QueryStageExec) {
+            return Collections.singletonList(((QueryStageExec) plan).plan());
+        }
+        if (plan instanceof InMemoryTableScanExec) {
+            return Collections.singletonList(((InMemoryTableScanExec) plan).relation().cachedPlan());
+        }
+        if (plan instanceof CommandResultExec) {
+            return Collections.singletonList(((CommandResultExec) plan).commandPhysicalPlan());
+        }
+        if (plan instanceof ReusedExchangeExec) {
+            return Collections.emptyList();
+        }
+        List parts = new ArrayList(CollectionConverters.asJava(plan.children()));
+        parts.addAll(CollectionConverters.asJava(plan.subqueries()));
+        return parts;
     }
 
     private static ObjectNode figures(FileSourceScanExec scan, ObjectMapper mapper) {
