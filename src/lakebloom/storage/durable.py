@@ -111,6 +111,7 @@ def _make_directories(directory: Path) -> None:
 
 
 def sync_directory(directory: Path) -> None:
+    """Make the names in a directory survive a power cut."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
