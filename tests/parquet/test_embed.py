@@ -125,6 +125,21 @@ def test_rate_and_size(tmp_path: Path) -> None:
     assert report.filter_bytes == 4 * (512 * 32 + 17) + 4 * (32 + 15)
 
 
+def test_dictionaries_that_end_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a dictionary grows too large the writer goes on without: the values of both parts count."""
+    from lakebloom.parquet import stored_values
+    from lakebloom.tables.parquet_batches import BatchPlan
+
+    texts = pa.array([f"few-{i % 5}" for i in range(2000)] + [f"many-{i}" for i in range(3000)])
+    path = write(tmp_path / "a.parquet", pa.table({"t": texts}), row_group_size=5000, dictionary_pagesize_limit=2000)
+    assert "PLAIN" in pq.read_metadata(path).row_group(0).column(0).encodings
+    monkeypatch.setattr(stored_values, "plan_batches", lambda rows, chunks: BatchPlan(700, tuple(chunks)))
+    embed(path, columns=["t"])
+    (f,) = embedded(path, 0)
+    assert f is not None
+    assert np.all(f.might_contain(texts))
+
+
 def test_filters_of_other_columns_stay_and_the_named_are_replaced(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", bloom_filter_options={"text": {"ndv": 9, "fpp": 0.5}, "int64": True})
     text, int64 = numbers_of(read_footer(path), "text", "int64")

@@ -138,13 +138,13 @@ def _embed_local(source_uri: str, target_uri: str, names: list[str], fpp: float,
 
 def _wait_for(futures: Sequence[Future[Any]], rewriting: Rewriting) -> None:
     """Return when all are done; when one fails, stop the copy and raise what it raised."""
-    done, pending = wait(futures, return_when=FIRST_EXCEPTION)
-    if pending:
+    try:
+        done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+        for future in done:
+            future.result()
+    except BaseException:
         rewriting.stop()
-        for future in pending:
-            future.cancel()
-    for future in done:
-        future.result()
+        raise
 
 
 def _embed_in_memory(

@@ -2,7 +2,7 @@
 
 Every file is replaced on its own and whole, so a job that fails or is stopped leaves a lake that can be read, and it
 can be run again. What Spark knows of the path is refreshed; a DataFrame that was made before still has the old files'
-sizes and has to be made anew.
+sizes and has to be made anew. To an index of lakebloom these are changed files: refresh it afterwards.
 """
 
 from __future__ import annotations
