@@ -93,3 +93,13 @@ def embedded(path: Path, number: int) -> list[Sbbf | None]:
         offset, length = group.columns[number].bloom_filter_offset, group.columns[number].bloom_filter_length
         found.append(None if offset is None else Sbbf.from_parquet(data[offset : offset + (length or 0)]))
     return found
+
+
+def assert_same_values(ours: list[Sbbf | None], theirs: list[Sbbf | None]) -> None:
+    """Compare filters of other sizes: folded to the smaller one, filters of the same values are equal."""
+    assert len(ours) == len(theirs)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert mine is not None
+        assert other is not None
+        blocks = min(mine.num_blocks, other.num_blocks)
+        assert mine.fold(blocks) == other.fold(blocks)

@@ -16,9 +16,12 @@ from lakebloom.errors import (
     UnsupportedSourceError,
 )
 from lakebloom.index.plan import Progress
+from lakebloom.parquet import embed
 from lakebloom.parquet.footer import read_footer
 from lakebloom.spark import embed as module
 from lakebloom.spark.embed import embed_lake
+from lakebloom.tables.columns import format_name
+from tests.parquet.files import assert_same_values, embedded
 from tests.parquet.test_embed_judges import rows_decoded
 from tests.spark.support import write
 
@@ -62,6 +65,29 @@ def test_a_lake_that_spark_wrote(spark: SparkSession, tmp_path: Path, monkeypatc
         assert rows_decoded(query) <= most
         assert query.count() == (1 if most else 0)
     assert "bytes added" in str(report)
+
+
+def test_the_filters_are_those_that_spark_makes(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.range(0, 1000, 1, 1).selectExpr(
+        "cast(id AS smallint) AS short", "cast(id AS int) AS int", "id AS long", "concat('v', id) AS text",
+        "cast(concat('b', id) AS binary) AS bytes", "cast(id AS decimal(9,2)) AS d9",
+        "cast(id AS decimal(18,2)) AS d18", "cast(id AS decimal(38,2)) AS d38", "date_from_unix_date(id) AS date",
+        "timestamp_micros(id) AS moment", "cast(timestamp_micros(id) AS timestamp_ntz) AS local",
+        "named_struct('k', id) AS s", "array(id, -id) AS l",
+    )  # fmt: skip
+    writer = rows.write.option("parquet.enable.dictionary", "false").option("parquet.bloom.filter.enabled", "true")
+    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    try:
+        writer.option("parquet.bloom.filter.max.bytes", 4096).parquet(str(tmp_path / "lake"))
+    finally:
+        spark.conf.unset("spark.sql.parquet.outputTimestampType")
+    (path,) = (tmp_path / "lake").glob("*.parquet")
+    leaves = read_footer(path).leaves
+    target = tmp_path / "target.parquet"
+    embed(path, target, [format_name(leaf.path) for leaf in leaves], fpp=0.001)
+    assert len(leaves) == 13
+    for leaf in leaves:
+        assert_same_values(embedded(target, leaf.number), embedded(path, leaf.number))
 
 
 def test_files_that_cannot_have_filters_are_reported(spark: SparkSession, tmp_path: Path) -> None:
