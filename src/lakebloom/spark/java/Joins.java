@@ -160,6 +160,9 @@ final class Joins {
             return;
         }
         Scan scan = new Scan((LogicalRelation) origin[0], null);
+        if (isSameColumn(origin, origin(sides[side], key))) {
+            return;
+        }
         List path = Collections.singletonList(((AttributeReference) origin[1]).name());
         if (!scan.listsPlainFiles() || !scan.isStored((AttributeReference) origin[1])) {
             return;
@@ -178,6 +181,17 @@ final class Joins {
                 return;
             }
         }
+    }
+
+    /** Whether both sides read the same column of the same files: then every row passes. */
+    private static boolean isSameColumn(Object[] one, Object[] other) {
+        if (other == null) {
+            return false;
+        }
+        HadoopFsRelation files = (HadoopFsRelation) ((LogicalRelation) one[0]).relation();
+        HadoopFsRelation others = (HadoopFsRelation) ((LogicalRelation) other[0]).relation();
+        boolean sameName = ((AttributeReference) one[1]).name().equals(((AttributeReference) other[1]).name());
+        return sameName && files.location().equals(others.location());
     }
 
     /** Why a side must not, or need not, be filtered; null: it may. */

@@ -103,13 +103,13 @@ final class Scans {
     }
 
     private static long rowsBelow(SparkPlan plan) {
-        List children = parts(plan);
+        List children = below(plan);
         while (children.size() == 1) {
             SparkPlan child = (SparkPlan) children.get(0);
             if (rows(child) >= 0) {
                 return rows(child);
             }
-            children = parts(child);
+            children = below(child);
         }
         return -1;
     }
@@ -119,8 +119,15 @@ final class Scans {
         return metric == null ? -1 : ((Number) metric.value()).longValue();
     }
 
-    /** The plans below a plan, whatever wraps them; one that is used again is not counted again. */
+    /** The plans below a plan, and those of its subqueries. */
     private static List parts(SparkPlan plan) {
+        List parts = new ArrayList(below(plan));
+        parts.addAll(CollectionConverters.asJava(plan.subqueries()));
+        return parts;
+    }
+
+    /** The plans below a plan, whatever wraps them; one that is used again is not counted again. */
+    private static List below(SparkPlan plan) {
         if (plan instanceof AdaptiveSparkPlanExec) {
             return Collections.singletonList(((AdaptiveSparkPlanExec) plan).executedPlan());
         }
@@ -136,9 +143,7 @@ final class Scans {
         if (plan instanceof ReusedExchangeExec) {
             return Collections.emptyList();
         }
-        List parts = new ArrayList(CollectionConverters.asJava(plan.children()));
-        parts.addAll(CollectionConverters.asJava(plan.subqueries()));
-        return parts;
+        return CollectionConverters.asJava(plan.children());
     }
 
     private static ObjectNode figures(FileSourceScanExec scan, ObjectMapper mapper) {
