@@ -9,7 +9,7 @@ BENCH_STAMP := $(VENV)/.installed-bench
 # Spark starts its workers with the first python3 on PATH unless told otherwise.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help test check fast demo lock clean bench-kernels bench-build bench-needle bench-embed compat fuzz
+.PHONY: help test check fast demo lock clean bench-kernels bench-build bench-needle bench-embed bench-join compat fuzz
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -53,6 +53,9 @@ compat: $(STAMP) ## the query tests on every Spark that is supported (VERSIONS="
 
 fuzz: $(STAMP) ## random tables and conditions with and without indexes (N=10000 for more)
 	@. tools/java && LAKEBLOOM_FUZZ=$(or $(N),3000) $(BIN)/python -m pytest tests/spark/skipping/test_fuzz.py
+
+bench-join: $(BENCH_STAMP) ## a join whose rows have mostly no partner, with and without
+	@. tools/java && $(BIN)/python -m bench.join
 
 lock: $(STAMP) ## resolve the newest versions into constraints.txt
 	@$(BIN)/python -m pip install -q uv

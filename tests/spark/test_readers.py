@@ -10,7 +10,7 @@ import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom, hash_values
 from lakebloom.errors import InvalidArgumentError
-from lakebloom.spark.scan import canonical_hash
+from lakebloom.spark.expressions import canonical_hash
 from lakebloom.tables.columns import arrow_type
 from tests.spark.support import UnitFilter, unit_filters, write
 
@@ -117,9 +117,10 @@ def test_orc(spark: SparkSession, lake: Lakebloom, tmp_path: Path, table: Path) 
 
 
 def test_hashes_of_spark(spark: SparkSession, table: Path) -> None:
-    names = [name for name in COLUMNS if not name.startswith("d") or name == "day"]
+    names = list(COLUMNS)
     frame = spark.read.parquet(str(table))
-    found = frame.select(*names, *(canonical_hash(frame[name]).alias(f"hash_{name}") for name in names)).toArrow()
+    hashed = [canonical_hash(frame[name], COLUMNS[name][0]).alias(f"hash_{name}") for name in names]
+    found = frame.select(*names, *hashed).toArrow()
     for name in names:
         values = found[name].cast(arrow_type(COLUMNS[name][0])).combine_chunks()
         expected = hash_values(values.drop_null())
