@@ -185,6 +185,8 @@ class TestStrings:
     def test_that_are_equal_without_being_the_same(
         self, spark: SparkSession, lake: Lakebloom, tmp_path: Path, database: str, kind: str, padding: str
     ) -> None:
+        if kind.endswith("RTRIM") and spark.version.startswith("4.0"):
+            pytest.skip("Spark 4.0 has no such collations")
         for number, value in enumerate(["a", "abcde", "a  "]):
             write(tmp_path / f"t/{number}.parquet", {"c": [value]})
         lake.create_index(tmp_path / "t", by("c"))
