@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import contextmanager
-from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyspark.sql.functions import lit
@@ -34,22 +33,34 @@ def ask(lake: Lakebloom, query: Query) -> list[str]:
     return files
 
 
-def ask_each(lake: Lakebloom, frame: DataFrame, predicates: Iterable[str]) -> dict[str, list[str]]:
-    """Ask many questions of one table, as ``ask`` does, in two queries; return the files that each of them reads."""
+def ask_each(lake: Lakebloom, frame: DataFrame, predicates: Iterable[str], *shown: str) -> dict[str, list[str]]:
+    """Ask many questions of one table, as ``ask`` does, in two queries; return the files that each of them reads.
+
+    Rows are compared by the columns that are ``shown``, or else by all of them.
+    """
     predicates = list(predicates)
     with skipping(lake):
         files = {predicate: files_read(frame.where(predicate)) for predicate in predicates}
-        together = each(frame, predicates)
+        together = each(frame, predicates, *shown)
         found = rows(together)
         assert sum(file_counts(together)) == sum(map(len, files.values()))
-    assert found == rows(each(frame, predicates))
+    assert found == rows(each(frame, predicates, *shown))
     return files
 
 
-def each(frame: DataFrame, predicates: Iterable[str]) -> DataFrame:
-    """Many questions in one query: the rows of each predicate, with its text."""
-    asked = [frame.where(predicate).withColumn("asked", lit(predicate)) for predicate in predicates]
-    return reduce(type(frame).unionAll, asked)
+def each(frame: DataFrame, predicates: Iterable[str], *shown: str) -> DataFrame:
+    """Many questions in one query: the rows of each predicate, with its number."""
+    columns = shown or ("*",)
+    asked = [frame.where(predicate).select(lit(i).alias("asked"), *columns) for i, predicate in enumerate(predicates)]
+    return union_all(asked)
+
+
+def union_all(frames: list[DataFrame]) -> DataFrame:
+    """All frames in one. Spark analyses every union that is made on the way, so they are made in few steps."""
+    if len(frames) == 1:
+        return frames[0]
+    half = len(frames) // 2
+    return union_all(frames[:half]).unionAll(union_all(frames[half:]))
 
 
 @contextmanager

@@ -7,7 +7,6 @@ smallest case that was found, and a line that replays it.
 from __future__ import annotations
 
 import os
-from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -24,7 +23,7 @@ from lakebloom.store.records import ColumnRecord
 from lakebloom.tables.spark_schema import leaf_types
 from tests.index.local_builder import workshop
 from tests.spark.skipping.random_tables import Action, Case, RandomFile, cases
-from tests.spark.skipping.support import file_counts, skipping
+from tests.spark.skipping.support import file_counts, skipping, union_all
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,7 +96,7 @@ class Table:
 def answers(frame: DataFrame, conditions: list[str]) -> tuple[list[tuple[int, int]], int]:
     """The ids that each condition finds, and how many files were read for all of them."""
     asked = [frame.where(text).select(lit(number).alias("asked"), "id") for number, text in enumerate(conditions)]
-    together = reduce(DataFrame.unionAll, asked)
+    together = union_all(asked)
     return sorted(map(tuple, together.collect())), sum(file_counts(together))  # type: ignore[arg-type]
 
 

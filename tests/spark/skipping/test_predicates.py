@@ -132,7 +132,7 @@ def table(spark: SparkSession, lake: Lakebloom) -> DataFrame:
 @pytest.fixture(scope="module")
 def read(lake: Lakebloom, table: DataFrame) -> dict[str, list[str]]:
     """What each predicate reads; all of them return what they return without an index."""
-    return ask_each(lake, table, CASES)
+    return ask_each(lake, table, CASES, "k", "n", "s", "v")
 
 
 @pytest.mark.parametrize("predicate", CASES, ids=lambda predicate: predicate[:60])

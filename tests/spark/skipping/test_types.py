@@ -181,7 +181,7 @@ def read(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[
     """One table with a column for each type, and what each question of its columns reads."""
     home = tmp_path_factory.mktemp("types")
     for file in range(FILES):
-        columns = {}
+        columns = {"id": pa.array([2 * file, 2 * file + 1])}
         for name, case in CASES.items():
             value = case.values[file] if file < len(case.values) else None
             columns[COLUMNS[name]] = pa.array([value, None], case.type)
@@ -189,8 +189,8 @@ def read(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[
     lake = Lakebloom(spark, home / "indexes")
     lake.create_index(home / "t", BloomIndexConfig("x", list(COLUMNS.values()), fpp=EXACT))
     frame = spark.read.parquet(str(home / "t"))
-    assert dict(frame.dtypes) == {column: name for name, column in COLUMNS.items()}
-    files = ask_each(lake, frame, [predicate for name in CASES for predicate in questions(name)])
+    assert dict(frame.dtypes) == {"id": "bigint"} | {column: name for name, column in COLUMNS.items()}
+    files = ask_each(lake, frame, [predicate for name in CASES for predicate in questions(name)], "id")
     return {asked: "".join(name.removesuffix(".parquet") for name in names) for asked, names in files.items()}
 
 
