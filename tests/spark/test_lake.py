@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
-from lakebloom.errors import InvalidArgumentError, UnsupportedSourceError
+from lakebloom.errors import DataFileError, InvalidArgumentError, UnsupportedSourceError
 from lakebloom.storage import normalise
 from lakebloom.storage.hadoop import HadoopStorage
 from tests.spark.support import kept, keys, unit_filters
@@ -76,3 +76,16 @@ def test_an_index_that_only_the_driver_can_write(
     assert kept(distant, "by_k", col("k") == 1050) == ["5.parquet"]
     assert distant.verify_index("by_k").ok
     assert distant.verify_index("by_k").orphaned == ()
+
+
+def test_lookup_does_not_guess_a_default(spark: SparkSession, lake: Lakebloom, database: str) -> None:
+    spark.sql(f"CREATE TABLE {database}.t (k BIGINT) USING parquet")
+    spark.sql(f"INSERT INTO {database}.t VALUES (1)")
+    spark.sql(f"ALTER TABLE {database}.t ADD COLUMN c INT DEFAULT 5")
+    spark.sql(f"INSERT INTO {database}.t VALUES (2, 7)")
+    lake.create_index(f"{database}.t", BloomIndexConfig("t", ["k", "c"], fpp=1e-6))
+    assert lake.lookup("t", col("k") == 1, ["k"]).to_pylist() == [{"k": 1}]
+    for predicate in (col("c") == 5, col("c").is_null()):
+        assert len(kept(lake, "t", predicate)) == 1
+        with pytest.raises(DataFileError, match=r"does not have the column c.*DEFAULT 5.*Hint: ask with Spark"):
+            lake.lookup("t", predicate)

@@ -18,13 +18,14 @@ import msgspec
 import numpy as np
 
 from lakebloom.errors import IndexNotFoundError, IndexStateError
-from lakebloom.index.as_read import TEXT_FORMATS, AsRead, ReadSchema, defaults
+from lakebloom.index.as_read import TEXT_FORMATS, AsRead, ReadSchema
 from lakebloom.index.ask import resolver
 from lakebloom.index.patience import within
 from lakebloom.index.together import Together, helps
 from lakebloom.predicate.prune import Pruner
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import Predicate, columns
+from lakebloom.tables.spark_schema import defaults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -13,19 +13,17 @@ import msgspec
 import numpy as np
 
 from lakebloom.predicate.spark_types import Kind, spark_type
-from lakebloom.tables.spark_schema import leaf_types
+from lakebloom.tables.spark_schema import defaults, leaf_types
 
 if TYPE_CHECKING:
     from lakebloom.predicate.spark_types import SparkType
     from lakebloom.predicate.units import BoolArray, HashArray, IntArray, UnitFilters
     from lakebloom.tables.columns import ColumnPath
 
-__all__ = ["TEXT_FORMATS", "AsRead", "ReadSchema", "defaults"]
+__all__ = ["TEXT_FORMATS", "AsRead", "ReadSchema"]
 
 TEXT_FORMATS = frozenset({"csv", "json", "text", "xml"})
 """What a line means depends on the whole schema, and whether it is NULL also on the other columns that are read."""
-_DEFAULT = "EXISTS_DEFAULT"
-"""Where Spark keeps, in a field's metadata, the value that it reads from files without the column."""
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _TEMPORAL = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ})
 
@@ -65,12 +63,6 @@ class ReadSchema:
     def has_default(self, column: ColumnPath) -> bool:
         """Tell whether a Parquet file without the column, which was indexed as NULL, is read as something else."""
         return self.format == "parquet" and column[0].lower() in self._defaults
-
-
-def defaults(schema: dict[str, Any]) -> dict[str, str]:
-    """Return what Spark reads, for each column that has such a default, from files without it."""
-    metadata = ((field["name"], field.get("metadata") or {}) for field in schema.get("fields", []))
-    return {name: known[_DEFAULT] for name, known in metadata if _DEFAULT in known}
 
 
 def _plain(name: str) -> str:

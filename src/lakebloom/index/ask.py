@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from lakebloom.errors import CorruptIndexError, InvalidArgumentError
+from lakebloom.index.as_read import AsRead, ReadSchema
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.predicate.prune import Pruner
 from lakebloom.predicate.tree import Node
 from lakebloom.storage import to_local_path
+from lakebloom.tables.spark_schema import defaults
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,7 +111,13 @@ def _folded(path: ColumnPath) -> ColumnPath:
 def prune(snapshot: Snapshot, predicate: Predicate) -> list[Pruned]:
     """Return for each segment which units can match and why."""
     pruner = Pruner(predicate, resolve=resolver(snapshot))
-    return [pruner.can_match(segment) for segment in snapshot.segments]
+    source = snapshot.entry.source
+    schema = msgspec.json.decode(source.schema_json or "{}")
+    if not defaults(schema):
+        return [pruner.can_match(segment) for segment in snapshot.segments]
+    # A file without the column was indexed as NULL, and is read as the default.
+    as_read = ReadSchema(source.format, schema)
+    return [pruner.can_match(AsRead(segment, as_read)) for segment in snapshot.segments]
 
 
 def candidates_of(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:

@@ -5,6 +5,7 @@ A column that an old file lacks is NULL, one that was widened since is cast, par
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakebloom.errors import ColumnNotFoundError
+from lakebloom.errors import ColumnNotFoundError, DataFileError
 from lakebloom.tables.columns import ColumnPath
 from lakebloom.tables.files import TableFile
 from lakebloom.tables.listing import list_files
 from lakebloom.tables.partitions import partition_values
 from lakebloom.tables.sources import open_source, reading
-from lakebloom.tables.spark_schema import arrow_schema, leaf_types
+from lakebloom.tables.spark_schema import arrow_schema, defaults, leaf_types
 
 __all__ = ["TableRows"]
 
@@ -37,6 +38,7 @@ class TableRows:
         self._partition_columns = frozenset(partition_columns)
         self._options = options
         self._schema = arrow_schema(schema_json)
+        self._defaults = defaults(json.loads(schema_json))
         self.types: dict[ColumnPath, str] = dict(leaf_types(schema_json))
 
     @property
@@ -87,10 +89,19 @@ class TableRows:
             if field.name in partitions:
                 columns.append(partitions[field.name].cast(field.type).take(pa.array([0] * num_rows, pa.int64())))
             elif name is None:
+                self._require_no_default(file, field.name)
                 columns.append(pa.nulls(num_rows, field.type))
             else:
                 columns.append(_as(table[name], field.type))
         return pa.table(columns, schema=schema)
+
+    def _require_no_default(self, file: TableFile, name: str) -> None:
+        if name in self._defaults:
+            raise DataFileError(
+                f"{file.uri} does not have the column {name}, and its default needs Spark",
+                found=f"DEFAULT {self._defaults[name]}",
+                hint="ask with Spark, which lakebloom speeds up after enable()",
+            )
 
     def _partition_values(self, file: TableFile, schema: pa.Schema) -> dict[str, pa.Array]:
         names = [name for name in schema.names if name in self._partition_columns]

@@ -14,11 +14,13 @@ import pyarrow as pa
 from lakebloom.errors import UnsupportedTypeError
 from lakebloom.tables.columns import ColumnPath, arrow_type
 
-__all__ = ["arrow_schema", "leaf_types"]
+__all__ = ["arrow_schema", "defaults", "leaf_types"]
 
 _SQL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 _COLLATIONS = "__COLLATIONS"
 _CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
+_DEFAULT = "EXISTS_DEFAULT"
+"""Where Spark keeps, in a field's metadata, the value that it reads from files without the column."""
 _OTHER_ARROW_TYPES = {"boolean": pa.bool_(), "tinyint": pa.int8()}
 
 
@@ -29,6 +31,12 @@ def leaf_types(schema_json: str) -> list[tuple[ColumnPath, str]]:
     [(('a',), 'bigint')]
     """
     return list(_leaves(json.loads(schema_json), ()))
+
+
+def defaults(schema: dict[str, Any]) -> dict[str, str]:
+    """Return what Spark reads, for each column that has such a default, from files without it: an SQL expression."""
+    metadata = ((field["name"], field.get("metadata") or {}) for field in schema.get("fields", []))
+    return {name: known[_DEFAULT] for name, known in metadata if _DEFAULT in known}
 
 
 def _leaves(struct: dict[str, Any], parents: ColumnPath) -> Any:
