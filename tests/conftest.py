@@ -19,6 +19,13 @@ settings.register_profile("lakebloom", deadline=None)  # no test depends on time
 settings.load_profile("lakebloom")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test that uses the session, so that `make fast` leaves it out."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _warm_kernels() -> None:
     """Compile every kernel once, so that no test is the one that waits for it."""
@@ -38,7 +45,7 @@ def _warm_kernels() -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """A classic session on loopback. Tests that use it are marked `spark`."""
+    """A classic session on loopback. Tests that use it are marked `spark` by the hook above."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers must find lakebloom
