@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, StaleInd
 from lakebloom.predicate.reasons import Reason
 from lakebloom.sbbf.hashing import hash_array
 from lakebloom.spark.expressions import canonical_hash
+from tests.spark.skipping.support import configured
 from tests.spark.support import fresh_name, write
 
 if TYPE_CHECKING:
@@ -40,21 +40,6 @@ FILTERED_SIDES = {
     "left_anti": set(),
 }
 KEYS = range(0, 1000, 2)
-
-
-@contextmanager
-def configured(spark: SparkSession, values: dict[str, str]) -> Iterator[None]:
-    before = {key: spark.conf.get(key, None) for key in values}
-    for key, value in values.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, earlier in before.items():
-            if earlier is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, earlier)
 
 
 @pytest.fixture

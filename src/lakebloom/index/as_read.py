@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from lakebloom.predicate.spark_types import Kind, spark_type
+from lakebloom.tables.columns import folded_name
 from lakebloom.tables.spark_schema import defaults, leaf_types
 
 if TYPE_CHECKING:
@@ -37,12 +38,12 @@ class ReadSchema:
         self._exact = dict(types)
         self._folded: dict[ColumnPath, list[str]] = {}
         for path, name in types:
-            self._folded.setdefault(_folded(path), []).append(name)
+            self._folded.setdefault(folded_name(path), []).append(name)
         self._defaults = frozenset(name.lower() for name in defaults(schema))
 
     def reads(self, column: ColumnPath, stored: str) -> bool:
         """Tell whether every value of a column that was indexed as ``stored`` is read as what it is."""
-        folded = self._folded.get(_folded(column), [])
+        folded = self._folded.get(folded_name(column), [])
         name = self._exact.get(column, folded[0] if len(folded) == 1 else None)
         if name is None:
             return False
@@ -53,7 +54,7 @@ class ReadSchema:
 
     def reads_as(self, column: ColumnPath, stored: str) -> bool:
         """Tell whether a column is read in exactly the type that was indexed."""
-        folded = self._folded.get(_folded(column), [])
+        folded = self._folded.get(folded_name(column), [])
         return self.reads(column, stored) and [_plain(name) for name in folded] == [stored]
 
     def _depends_on_the_session(self, kind: SparkType) -> bool:
@@ -80,10 +81,6 @@ def _holds(wide: SparkType, narrow: SparkType) -> bool:
             return wide.scale >= narrow.scale and wide.precision - wide.scale >= narrow.precision - narrow.scale
         case _:
             return wide == narrow and wide.kind is not Kind.OTHER
-
-
-def _folded(path: ColumnPath) -> ColumnPath:
-    return tuple(part.lower() for part in path)
 
 
 class AsRead:

@@ -15,6 +15,7 @@ from lakebloom.index.snapshot import Snapshot
 from lakebloom.predicate.prune import Pruner
 from lakebloom.predicate.tree import Node
 from lakebloom.storage import to_local_path
+from lakebloom.tables.columns import folded_name
 from lakebloom.tables.spark_schema import defaults
 
 if TYPE_CHECKING:
@@ -98,14 +99,10 @@ def resolver(snapshot: Snapshot) -> Resolver:
     def resolve(path: ColumnPath) -> ColumnPath | None:
         if path in columns:
             return path
-        folded = [column for column in columns if _folded(column) == _folded(path)]
+        folded = [column for column in columns if folded_name(column) == folded_name(path)]
         return folded[0] if len(folded) == 1 else None
 
     return resolve
-
-
-def _folded(path: ColumnPath) -> ColumnPath:
-    return tuple(part.lower() for part in path)
 
 
 def prune(snapshot: Snapshot, predicate: Predicate) -> list[Pruned]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import enum
 import html
 from collections.abc import Iterator, Sequence
@@ -202,13 +203,13 @@ def _amount(number: float) -> str:
     return f"{number:,.0f} bytes" if power == 0 else f"{number:.3g} {_UNITS[power]}"
 
 
-class _Scans:
+class _Scans(abc.ABC):
     """Something with scans, printed one after the other."""
 
     __slots__ = ()
 
-    def _lines(self) -> Iterator[str]:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def _lines(self) -> Iterator[str]: ...
 
     def __str__(self) -> str:
         return "\n".join(self._lines())

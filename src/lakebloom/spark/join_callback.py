@@ -15,6 +15,7 @@ from lakebloom.predicate.reasons import Reason
 from lakebloom.spark.file_lines import file_lines
 from lakebloom.spark.joins import filter_words
 from lakebloom.storage import from_decoded
+from lakebloom.tables.columns import folded_name
 from lakebloom.tables.files import TableFile
 
 if TYPE_CHECKING:
@@ -111,9 +112,5 @@ def _same_values(snapshot: Snapshot, reading: Reading, column: ColumnPath) -> bo
     if why_not(snapshot.entry.source, reading) is not None:
         return False
     schema = ReadSchema(reading.format, reading.schema)
-    types = [known.type for known in snapshot.entry.config.columns if _folded(known.path) == _folded(column)]
+    types = [known.type for known in snapshot.entry.config.columns if folded_name(known.path) == folded_name(column)]
     return len(types) == 1 and schema.reads_as(column, types[0]) and not schema.has_default(column)
-
-
-def _folded(path: ColumnPath) -> ColumnPath:
-    return tuple(part.lower() for part in path)

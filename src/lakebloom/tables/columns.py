@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lakebloom.errors import InvalidArgumentError, UnsupportedTypeError
 
-__all__ = ["ColumnPath", "arrow_type", "format_name", "parse_name"]
+__all__ = ["ColumnPath", "arrow_type", "folded_name", "format_name", "parse_name"]
 
 ColumnPath: TypeAlias = tuple[str, ...]
 
@@ -76,6 +76,15 @@ def format_name(path: Sequence[str]) -> str:
     ('s.k', '`a.b`')
     """
     return ".".join("`" + part.replace("`", "``") + "`" if _NEEDS_QUOTES.search(part) else part for part in path)
+
+
+def folded_name(path: ColumnPath) -> ColumnPath:
+    """Return a name as it is compared without regard to case.
+
+    >>> folded_name(("S", "k"))
+    ('s', 'k')
+    """
+    return tuple(part.lower() for part in path)
 
 
 def arrow_type(spark_type: str) -> pa.DataType:

@@ -3,14 +3,9 @@ package io.lakebloom.spark;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.math.BigDecimal;
-import java.nio.ByteBuffer;
-import java.nio.charset.CharacterCodingException;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Base64;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.Iterator;
@@ -36,22 +31,7 @@ import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import org.apache.spark.sql.types.BinaryType;
-import org.apache.spark.sql.types.BooleanType;
-import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.DateType;
-import org.apache.spark.sql.types.Decimal;
-import org.apache.spark.sql.types.DecimalType;
-import org.apache.spark.sql.types.DoubleType;
-import org.apache.spark.sql.types.FloatType;
-import org.apache.spark.sql.types.IntegerType;
-import org.apache.spark.sql.types.LongType;
-import org.apache.spark.sql.types.ShortType;
-import org.apache.spark.sql.types.StringType;
-import org.apache.spark.sql.types.TimestampNTZType;
-import org.apache.spark.sql.types.TimestampType;
-import org.apache.spark.unsafe.types.UTF8String;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -111,7 +91,7 @@ public final class Conditions {
         try {
             ObjectNode leaf = e.deterministic() ? leaf(e) : null;
             return leaf == null ? unknown("NOT_SUPPORTED", e) : leaf;
-        } catch (NoForm reason) {
+        } catch (Literals.NoForm reason) {
             return unknown(reason.getMessage(), e);
         }
     }
@@ -280,7 +260,7 @@ public final class Conditions {
         return comparison.right() instanceof Literal ? (Literal) comparison.right() : null;
     }
 
-    private ObjectNode leaf(Expression e) throws NoForm {
+    private ObjectNode leaf(Expression e) throws Literals.NoForm {
         Expression column = column(e);
         List path = column == null ? null : path(column);
         if (path == null) {
@@ -300,32 +280,26 @@ public final class Conditions {
         if (isList) {
             values(node.putArray("values"), e, type);
         } else if (literal != null) {
-            requireType(literal, type);
-            node.set("value", value(literal.value(), type));
+            Literals.requireType(literal, type);
+            node.set("value", Literals.json(literal.value(), type));
         }
         return node;
     }
 
-    private static void values(ArrayNode values, Expression e, DataType type) throws NoForm {
+    private static void values(ArrayNode values, Expression e, DataType type) throws Literals.NoForm {
         if (e instanceof InSet) {
             for (Iterator it = CollectionConverters.asJava(((InSet) e).hset()).iterator(); it.hasNext();) {
-                values.add(value(it.next(), type));
+                values.add(Literals.json(it.next(), type));
             }
             return;
         }
         for (Iterator it = CollectionConverters.asJava(((In) e).list()).iterator(); it.hasNext();) {
             Object item = it.next();
             if (!(item instanceof Literal)) {
-                throw new NoForm("NOT_SUPPORTED");
+                throw new Literals.NoForm("NOT_SUPPORTED");
             }
-            requireType((Literal) item, type);
-            values.add(value(((Literal) item).value(), type));
-        }
-    }
-
-    private static void requireType(Literal literal, DataType type) throws NoForm {
-        if (!literal.dataType().equals(type)) {
-            throw new NoForm("TYPE_MISMATCH");
+            Literals.requireType((Literal) item, type);
+            values.add(Literals.json(((Literal) item).value(), type));
         }
     }
 
@@ -347,62 +321,11 @@ public final class Conditions {
         return null;
     }
 
-    private static ObjectNode value(Object value, DataType type) throws NoForm {
-        ObjectNode node = JsonNodeFactory.instance.objectNode();
-        node.put("type", type.catalogString());
-        putPlain(node, value, type);
-        return node;
-    }
-
-    private static void putPlain(ObjectNode node, Object value, DataType type) throws NoForm {
-        if (type instanceof StringType && !((StringType) type).supportsBinaryEquality()) {
-            throw new NoForm("COLLATION");
-        }
-        if (type instanceof StringType && !type.catalogString().equals("string")) {
-            throw new NoForm("CHAR_PADDING");
-        }
-        if (value == null) {
-            node.putNull("value");
-        } else if (type instanceof BooleanType) {
-            node.put("value", ((Boolean) value).booleanValue());
-        } else if (type instanceof ByteType || type instanceof ShortType || type instanceof IntegerType
-                || type instanceof LongType || type instanceof DateType || type instanceof TimestampType
-                || type instanceof TimestampNTZType) {
-            node.put("value", ((Number) value).longValue());
-        } else if (type instanceof FloatType || type instanceof DoubleType) {
-            node.put("value", Double.toString(((Number) value).doubleValue()));
-        } else if (type instanceof DecimalType) {
-            BigDecimal decimal = ((Decimal) value).toJavaBigDecimal().setScale(((DecimalType) type).scale());
-            node.put("value", decimal.unscaledValue().toString());
-        } else if (type instanceof StringType) {
-            node.put("value", decoded(((UTF8String) value).getBytes()));
-        } else if (type instanceof BinaryType) {
-            node.put("value", Base64.getEncoder().encodeToString((byte[]) value));
-        } else {
-            throw new NoForm("NOT_SUPPORTED");
-        }
-    }
-
-    private static String decoded(byte[] utf8) throws NoForm {
-        try {
-            return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(utf8)).toString();
-        } catch (CharacterCodingException e) {
-            throw new NoForm("NOT_SUPPORTED");
-        }
-    }
-
     private static ObjectNode unknown(String reason, Expression e) {
         String shown = e.sql();
         ObjectNode node = node("unknown");
         node.put("reason", reason);
         node.put("text", shown.length() > MAX_TEXT ? shown.substring(0, MAX_TEXT) + "…" : shown);
         return node;
-    }
-
-    /** A value or comparison that the tree cannot carry; the message is the reason. */
-    private static final class NoForm extends Exception {
-        NoForm(String reason) {
-            super(reason);
-        }
     }
 }
