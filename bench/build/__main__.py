@@ -20,6 +20,7 @@ from bench.build import spark_jobs, without_spark
 from bench.build.contestant import Contestant
 from bench.build.refresh import NEW_FILES, Growing
 from bench.build.source import Source, source
+from bench.session import session
 
 WORK = Path(".bench").resolve() / "build"
 FILES, ROWS_PER_FILE, WARM_UP_FILES = 1000, 25_000, 20
@@ -27,20 +28,6 @@ ROUNDS, SLOW_ROUNDS, REFRESH_ROUNDS = 7, 2, 12
 RACE_S = 100
 SCAN_BAR, LANCE_BAR, REWRITE_BAR = 0.95, 0.80, 0.25
 FEW, MANY, REFRESH_BAR = 1000, 10_000, 1.2
-
-
-def session() -> SparkSession:
-    return (
-        SparkSession.builder.master("local[2]")
-        .appName("lakebloom-bench-build")
-        .config("spark.driver.memory", "4g")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.log.level", "ERROR")
-        .getOrCreate()
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +119,7 @@ def main() -> int:
     console = Console(width=120)
     warm_up = source(WORK / "warm-up", WARM_UP_FILES, ROWS_PER_FILE)
     table = source(WORK / "table", FILES, ROWS_PER_FILE)
-    spark = session()
+    spark = session("build")
     run = races(spark)
     for contestant in (contestant for race in run for contestant in race.all):
         contestant.prepare(warm_up)

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 from rich.table import Table
 
+from bench.session import session
 from lakebloom import BloomIndexConfig, Lakebloom
 
 WORK = Path(".bench").resolve() / "join"
@@ -49,23 +50,6 @@ class Method:
     @property
     def best(self) -> float:
         return min(self.times)
-
-
-def session() -> SparkSession:
-    return (
-        SparkSession.builder.master("local[2]")
-        .appName("lakebloom-bench-join")
-        .config("spark.driver.memory", "6g")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.sql.autoBroadcastJoinThreshold", "-1")
-        .config("spark.lakebloom.join.minBytes", "0")
-        .config("spark.log.level", "ERROR")
-        .getOrCreate()
-    )
 
 
 def tables(spark: SparkSession) -> tuple[DataFrame, DataFrame]:
@@ -118,7 +102,13 @@ def shuffled(plan: Any) -> int:
 
 def main() -> int:
     console = Console(width=110)
-    spark = session()
+    spark = session(
+        "join",
+        "6g",
+        spark_sql_shuffle_partitions="4",
+        spark_sql_autoBroadcastJoinThreshold="-1",
+        spark_lakebloom_join_minBytes="0",
+    )
     facts, keys = tables(spark)
     shutil.rmtree(WORK / "indexes", ignore_errors=True)
     lake = Lakebloom(spark, WORK / "indexes")

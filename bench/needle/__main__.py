@@ -14,13 +14,13 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
 from bench.needle.methods import BOTH, EMBEDDED, OURS, PLAIN, Method, Question, methods
 from bench.needle.planning import planning_times
 from bench.needle.source import SEED, Haystack, haystacks, many_tiny_files
+from bench.session import session
 from lakebloom import Lakebloom
 
 WORK = Path(".bench").resolve() / "needle"
@@ -30,20 +30,6 @@ PRESENT, ABSENT, MANY = "present key", "absent key", "100 keys"
 SPEED_BARS = {(1000, PLAIN): 10, (1000, EMBEDDED): 4, (4000, PLAIN): 30, (4000, EMBEDDED): 8}
 GROWTH_BAR = 2.5
 TINY_FILES, PLANNING_ROUNDS, PLANNING_BAR_S = 10_000, 15, 0.150
-
-
-def session() -> SparkSession:
-    return (
-        SparkSession.builder.master("local[2]")
-        .appName("lakebloom-bench-needle")
-        .config("spark.driver.memory", "4g")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.log.level", "ERROR")
-        .getOrCreate()
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +127,7 @@ def main(sizes: list[int]) -> int:
     console = Console(width=140)
     tables = haystacks(WORK, sizes, ROWS_PER_FILE)
     tiny = many_tiny_files(WORK / "tiny", TINY_FILES)
-    spark = session()
+    spark = session("needle")
     shutil.rmtree(WORK / "indexes", ignore_errors=True)
     lake = Lakebloom(spark, WORK / "indexes")
     searches = [Search(table, methods(spark, lake, table)) for table in tables]
