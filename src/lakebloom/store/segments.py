@@ -18,10 +18,10 @@ from urllib.parse import quote
 import numpy as np
 
 from lakebloom.errors import StorageError
-from lakebloom.sbbf.kernels import portable
+from lakebloom.sbbf.kernels import choose, portable
 from lakebloom.sbbf.layers import mix
-from lakebloom.store import tiles
 from lakebloom.store.records import SegmentRecord, TileRecord
+from lakebloom.store.tiles import TileReader, write_tile
 from lakebloom.store.units import Unit, UnitTable
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 FOLDER = "segments"
 _LABEL_LENGTH = 80
 _SAMPLED_BLOCKS = 16
+_FEW_HASHES = 64
+"""Up to here numpy is as quick as compiled code that has to be loaded first."""
 _FULL = 1 - 1e-9
 _PROBE_BYTES = 16 << 20
 """How much of a tile is held at once while many values are looked up."""
@@ -56,7 +58,7 @@ class SegmentWriter:
         self._members.append((column, number, members))
         for layer, blocks in enumerate(layers):
             path = f"{FOLDER}/{self._id}/{self._label(column)}.{number}.{layer}.tile.arrow"
-            self._tiles.append(tiles.write_tile(self._storage, path, blocks, column=column, number=number, layer=layer))
+            self._tiles.append(write_tile(self._storage, path, blocks, column=column, number=number, layer=layer))
 
     def _label(self, column: int) -> str:
         # A dot inside a part is written as %2E: the leaf k of s and a column called `s.k` are two columns.
@@ -100,6 +102,7 @@ class Segment:
         self._columns = {column.path: number for number, column in enumerate(config.columns)}
         self._sized_by_content = config.expected_items is None
         self._rates: dict[ColumnPath, float] = {}
+        self._tiles: dict[int, dict[int, list[TileReader]]] = {}
 
     @cached_property
     def units(self) -> UnitTable:
@@ -129,19 +132,11 @@ class Segment:
         if self._sized_by_content:
             return self.record.fpp
         if column not in self._rates:
-            layered = list(self.layers(self._columns[column]).values())
-            rates = [math.prod(self._shown_rate(tile) for tile in layers) for layers in layered]
-            units = [layers[0].num_units for layers in layered]
+            layered = list(self._readers(self._columns[column]).values())
+            rates = [math.prod(map(_shown_rate, layers)) for layers in layered]
+            units = [layers[0].tile.num_units for layers in layered]
             self._rates[column] = float(np.average(rates, weights=units)) if layered else 0.0
         return self._rates[column]
-
-    def _shown_rate(self, tile: TileRecord) -> float:
-        step = max(1, tile.num_blocks // _SAMPLED_BLOCKS)
-        rows = tiles.read_rows(self._storage, tile, np.arange(0, tile.num_blocks, step)[:_SAMPLED_BLOCKS])
-        words = np.stack([np.asarray(row).view(np.uint32) for row in rows])
-        # A value is found where its bit in each of the eight words is set.
-        set_bits = np.unpackbits(words.view(np.uint8), axis=-1).reshape(*words.shape, 32).mean(axis=-1)
-        return min(float(set_bits.prod(axis=-1).mean()), _FULL)
 
     def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
         """Tell for each unit whether it may hold a value with one of these hashes."""
@@ -149,47 +144,56 @@ class Segment:
         tile_of_unit = self.units.tiles(number)
         distinct = np.unique(hashes)
         keep: BoolArray = np.ones(len(tile_of_unit), dtype=np.bool_)  # also where a unit has no tile
-        for tile_number, layers in self.layers(number).items():
-            keep[tile_of_unit == tile_number] = self._probe(layers, distinct)
+        for tile_number, layers in self._readers(number).items():
+            hit = self._probe(layers, distinct)
+            if len(hit) == len(keep):
+                return hit  # the only tile
+            keep[tile_of_unit == tile_number] = hit
         return keep
 
     def layers(self, column: int) -> dict[int, list[TileRecord]]:
         """Return the tiles of a column by number, each as its layers."""
-        found: dict[int, list[TileRecord]] = {}
-        for tile in sorted(self.record.tiles, key=lambda tile: (tile.number, tile.layer)):
-            if tile.column == column:
-                found.setdefault(tile.number, []).append(tile)
-        return found
+        return {number: [reader.tile for reader in readers] for number, readers in self._readers(column).items()}
 
-    def _probe(self, layers: list[TileRecord], hashes: HashArray) -> BoolArray:
-        hit = np.zeros(layers[0].num_units, dtype=np.bool_)
+    def _readers(self, column: int) -> dict[int, list[TileReader]]:
+        if column not in self._tiles:
+            found: dict[int, list[TileReader]] = {}
+            for tile in sorted(self.record.tiles, key=lambda tile: (tile.number, tile.layer)):
+                if tile.column == column:
+                    found.setdefault(tile.number, []).append(TileReader(self._storage, tile))
+            self._tiles[column] = found
+        return self._tiles[column]
+
+    def _probe(self, layers: list[TileReader], hashes: HashArray) -> BoolArray:
+        hit = np.zeros(layers[0].tile.num_units, dtype=np.bool_)
         step = max(1, _PROBE_BYTES // (32 * len(hit)))
         for start in range(0, len(hashes), step):
-            hit |= self._probe_some(layers, hashes[start : start + step])
+            hit |= _probe_some(layers, hashes[start : start + step])
             if hit.all():
                 break
         return hit
 
-    def _probe_some(self, layers: list[TileRecord], hashes: HashArray) -> BoolArray:
-        passed = self._contains(layers[0], hashes)
-        for layer in layers[1:]:
+
+def _probe_some(layers: list[TileReader], hashes: HashArray) -> BoolArray:
+    passed = np.ones((len(hashes), layers[0].tile.num_units), dtype=np.bool_)
+    # To numpy, a hash in a tile costs about as much as hashing 32 values, and 16 units as much as one more.
+    kernels = choose(0 if len(hashes) <= _FEW_HASHES else len(hashes) * (32 + passed.shape[1] // 16))
+    for number, layer in enumerate(layers):
+        if number > 0:
             # Only hashes that some unit let through are asked of the next layer, most often none.
             some = passed.any(axis=1)
             hashes, passed = mix(hashes[some]), passed[some]
-            if len(hashes):
-                passed &= self._contains(layer, hashes)
-        hit: BoolArray = np.any(passed, axis=0)
-        return hit
+        if len(hashes):
+            words, rows = layer.rows(portable.block_numbers(hashes, layer.tile.num_blocks))
+            kernels.check_tile(words, rows, hashes, passed)
+    hit: BoolArray = np.any(passed, axis=0)
+    return hit
 
-    def _contains(self, tile: TileRecord, hashes: HashArray) -> BoolArray:
-        """Return [num_hashes, num_units]: whether all bits of the hash are set in the unit's filter."""
-        blocks = portable.block_numbers(hashes, tile.num_blocks)
-        distinct, place = np.unique(blocks, return_inverse=True)
-        rows = tiles.read_rows(self._storage, tile, distinct)
-        # The bits that are not set, word by word: each step below then runs over all units at full speed.
-        unset = [~np.ascontiguousarray(row.view(np.uint64).T) for row in rows]
-        wanted = portable.masks(hashes).view(np.uint64)[:, :, None]
-        out = np.empty((len(hashes), tile.num_units), dtype=np.bool_)
-        for i, row in enumerate(place.tolist()):
-            out[i] = np.bitwise_or.reduce(unset[row] & wanted[i], axis=0) == 0
-        return out
+
+def _shown_rate(layer: TileReader) -> float:
+    step = max(1, layer.tile.num_blocks // _SAMPLED_BLOCKS)
+    words, rows = layer.rows(np.arange(0, layer.tile.num_blocks, step)[:_SAMPLED_BLOCKS])
+    sample = np.ascontiguousarray(words[rows])
+    # A value is found where its bit in each of the eight words is set.
+    set_bits = np.unpackbits(sample.view(np.uint8), axis=-1).reshape(*sample.shape, 32).mean(axis=-1)
+    return min(float(set_bits.prod(axis=-1).mean()), _FULL)

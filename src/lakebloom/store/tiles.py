@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from lakebloom.errors import AccessDeniedError, NotFoundError, StorageError
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
+from lakebloom.storage.mapped import MappedFile
 from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, read_blob, write_blob
 from lakebloom.store.records import FORMAT_VERSION, TileRecord
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from lakebloom.storage import Storage
 
 _CHECK_BYTES = 4
+_FIRST = np.zeros(1, dtype=np.int64)
 
 
 def write_tile(storage: Storage, path: str, blocks: WordArray, *, column: int, number: int, layer: int) -> TileRecord:
@@ -82,6 +84,56 @@ def read_rows(storage: Storage, tile: TileRecord, blocks: np.ndarray[Any, Any]) 
         if zlib.crc32(row) != int.from_bytes(check, "little"):
             raise corrupt(tile.file.path, f"a checksum that does not fit block {number}")
     return [np.frombuffer(row, dtype="<u4").reshape(tile.num_units, WORDS_PER_BLOCK) for row in data]
+
+
+class TileReader:
+    """A tile, open for questions. Of a local one each row is checked when it is first used, and no more after that."""
+
+    def __init__(self, storage: Storage, tile: TileRecord) -> None:
+        self.tile = tile
+        self._storage = storage
+        self._mapped = MappedFile.of(storage, tile.file.path)
+        self._opened: _OpenedTile | None = None
+
+    def rows(self, blocks: np.ndarray[Any, Any]) -> tuple[WordArray, np.ndarray[Any, Any]]:
+        """Return [some, num_units, 8] words, and which of these rows each of the blocks is.
+
+        Raises CorruptIndexError where the tile is missing, short or altered.
+        """
+        distinct, place = (blocks, _FIRST) if len(blocks) == 1 else np.unique(blocks, return_inverse=True)
+        if self._mapped is None:
+            return np.stack(read_rows(self._storage, self.tile, distinct)), place
+        try:
+            view, identity = self._mapped.view()
+        except NotFoundError as error:
+            raise corrupt(self.tile.file.path, "no such file") from error
+        opened = self._opened  # other threads ask too
+        if opened is None or opened.identity is not identity:
+            self._opened = opened = _OpenedTile(self.tile, view, identity)
+        opened.check(distinct)
+        return opened.words, blocks
+
+
+class _OpenedTile:
+    """A tile in memory, and which of its rows were found to be good."""
+
+    def __init__(self, tile: TileRecord, view: memoryview, identity: object) -> None:
+        self.identity = identity
+        self._path = tile.file.path
+        width = BYTES_PER_BLOCK * tile.num_units
+        ends = tile.blocks_offset + tile.num_blocks * width, tile.checks_offset + tile.num_blocks * _CHECK_BYTES
+        if max(ends) > len(view):
+            raise corrupt(self._path, f"{len(view)} bytes where there must be {max(ends)}")
+        words = np.frombuffer(view, dtype="<u4", count=tile.num_blocks * width // 4, offset=tile.blocks_offset)
+        self.words: WordArray = words.reshape(tile.num_blocks, tile.num_units, WORDS_PER_BLOCK)
+        self._checks = np.frombuffer(view, dtype="<u4", count=tile.num_blocks, offset=tile.checks_offset)
+        self._good = np.zeros(tile.num_blocks, dtype=np.bool_)
+
+    def check(self, blocks: np.ndarray[Any, Any]) -> None:
+        for block in blocks[~self._good[blocks]].tolist():
+            if zlib.crc32(self.words[block]) != self._checks[block]:
+                raise corrupt(self._path, f"a checksum that does not fit block {block}")
+            self._good[block] = True
 
 
 def read_tile(storage: Storage, tile: TileRecord) -> WordArray:

@@ -55,6 +55,12 @@ class Kernels(Protocol):
     def check(self, words: WordArray, hashes: HashArray, out: BoolArray) -> None:
         """Tell for each hash whether all its bits are set."""
 
+    def check_tile(self, words: WordArray, rows: OffsetArray, hashes: HashArray, out: BoolArray) -> None:
+        """Clear ``out[i, j]`` where hash i is not in block j of row ``rows[i]``.
+
+        ``words`` are [rows, units, 8], ``out`` is [hashes, units]. What is False already is not looked at.
+        """
+
 
 def choose(count: int, size_bytes: int = 0) -> Kernels:
     """Return the kernels to use for ``count`` values, which have ``size_bytes`` if they may be long."""

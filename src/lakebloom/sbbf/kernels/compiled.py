@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import BoolArray, ByteArray, HashArray, OffsetArray, WordArray
 
 _INT, _HASHES, _ANSWERS = numba.int64, numba.uint64[::1], numba.boolean[::1]
+_ROWS, _TABLE = numba.int64[::1], numba.boolean[:, ::1]
 _U64, _U32, _I64 = np.uint64, np.uint32, np.int64
 _P1, _P2, _P3, _P4, _P5 = (np.uint64(prime) for prime in PRIMES)
 _BATCH = 64
@@ -196,6 +197,17 @@ def _check(words, num_blocks, hashes, out):  # type: ignore[no-untyped-def]
         out[i] = contains_key(words, _block(hashes[i], z), _U32(hashes[i]))
 
 
+@kernel(_INT, _ROWS, _HASHES, _TABLE)
+def _check_tile(words, rows, hashes, out):  # type: ignore[no-untyped-def]
+    units = out.shape[1]
+    for i in range(hashes.size):
+        key = _U32(hashes[i])
+        first = rows[i] * units
+        for j in range(units):
+            if out[i, j]:
+                out[i, j] = contains_key(words, first + j, key)
+
+
 def _address(array: np.ndarray[Any, Any]) -> int:
     address: int = array.__array_interface__["data"][0]
     return address
@@ -243,3 +255,8 @@ def insert(words: WordArray, hashes: HashArray) -> None:
 def check(words: WordArray, hashes: HashArray, out: BoolArray) -> None:
     """Tell for each hash whether all its bits are set."""
     _check(_address(words), len(words), _writable(hashes), out)
+
+
+def check_tile(words: WordArray, rows: OffsetArray, hashes: HashArray, out: BoolArray) -> None:
+    """Clear ``out[i, j]`` where hash i is not in block j of row ``rows[i]``; what is False already is not looked at."""
+    _check_tile(_address(words), np.require(rows, np.int64, ["C", "W"]), _writable(hashes), out)

@@ -148,3 +148,22 @@ def check(words: WordArray, hashes: HashArray, out: BoolArray) -> None:
     """Tell for each hash whether all its bits are set."""
     wanted = masks(hashes)
     out[:] = ((words[block_numbers(hashes, len(words))] & wanted) == wanted).all(axis=1)
+
+
+def check_tile(words: WordArray, rows: OffsetArray, hashes: HashArray, out: BoolArray) -> None:
+    """Clear ``out[i, j]`` where hash i is not in block j of row ``rows[i]``; what is False already is not looked at."""
+    blocks = words.view(np.uint64)
+    for row, mask, answers in zip(rows.tolist(), masks(hashes).view(np.uint64), out, strict=True):
+        asked = np.flatnonzero(answers)
+        if 4 * len(asked) < len(answers):
+            answers[asked] = _contain(blocks[row, asked], mask)
+        else:
+            answers &= _contain(blocks[row], mask)
+
+
+def _contain(blocks: HashArray, mask: HashArray) -> BoolArray:
+    # Word by word: numpy reduces over a short last axis several times more slowly.
+    found: BoolArray = (blocks[:, 0] & mask[0]) == mask[0]
+    for i in range(1, len(mask)):
+        found &= (blocks[:, i] & mask[i]) == mask[i]
+    return found
