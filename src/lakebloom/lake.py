@@ -260,6 +260,21 @@ class Lakebloom:
         found = self._join_filters.of(snapshot, parse_name(column), files, self._settings())
         return might_contain_column(spark, found, spark_column)
 
+    def prune_join(self, indexed: DataFrame, small: DataFrame, on: str | Sequence[str]) -> DataFrame:
+        """Return a DataFrame like ``indexed`` that does not open files which hold no key of ``small``, to be joined.
+
+        ``on`` names the columns that both have in common and are equal in the join: ``lake.prune_join(events, users,
+        "user_id").join(users, "user_id")``. The keys of ``small`` are collected, up to ``spark.lakebloom.join.maxKeys``
+        distinct ones of each column; where there are more, or where nearly every file holds one, the frame is returned
+        as it is, and a log line says so. For joins in which rows of ``indexed`` without a partner are in no result:
+        inner, semi, and the outer and anti joins that keep all rows of ``small``.
+        """
+        from lakebloom.spark.joins import pruned_by_keys
+
+        skipping = self._rule()
+        self._publish()
+        return pruned_by_keys(skipping, indexed, small, [on] if isinstance(on, str) else on, self._settings())
+
     def _rule(self) -> Skipping:
         from lakebloom.spark.join_callback import JoinCallback
         from lakebloom.spark.skipping import Skipping, require_classic

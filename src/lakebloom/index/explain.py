@@ -17,6 +17,7 @@ from lakebloom.index.ask import Reader
 from lakebloom.index.query_reports import FileState, IndexReport, PartReport, QueryReport, ScanReport, Use
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.text import to_text
+from lakebloom.predicate.tree import And, Predicate
 from lakebloom.storage import from_decoded, to_local_path
 from lakebloom.storage.metered import Metered
 from lakebloom.tables.columns import format_name
@@ -50,6 +51,8 @@ class DescribedScan(msgspec.Struct, frozen=True):
     plain: bool = False
     question: Reading | None = None
     files: tuple[tuple[str, int, int], ...] = ()
+    keys: tuple[Predicate, ...] = ()
+    """The keys of joins that decided about files, too."""
     applied: Figures | None = None
     cached: str | None = None
 
@@ -79,7 +82,7 @@ class _Explained:
         if self.scan.cached is not None:
             return ScanReport("Spark's cache", Use.UNUSED, reasons=(Reason.CACHED,))
         files = [TableFile(from_decoded(path), size, mtime) for path, size, mtime in self.scan.files]
-        reading = self.scan.question
+        reading = self._reading(enabled)
         report = ScanReport(
             table=self.scan.table or ", ".join(map(_shown, self.scan.roots)),
             use=Use.UNUSED,
@@ -102,10 +105,18 @@ class _Explained:
         )
         report = replace(report, states=states, files_stale=stale)
         reasons = [Reason.STALE_FILES] if FileState.NOT_COVERED in report.states else []
-        if not enabled or self.scan.applied is None:
+        if self.scan.applied is None:
             return replace(report, reasons=(Reason.DISABLED, *reasons))
         missed = [part for part in report.parts if part.reason not in (None, Reason.NOT_NEEDED)]
         return replace(report, use=Use.PARTIAL if missed or reasons else Use.FULL, reasons=tuple(reasons))
+
+    def _reading(self, enabled: bool) -> Reading | None:
+        """What is read, by the query's own condition and by the keys of joins, which are asked even while disabled."""
+        reading, keys = self.scan.question, self.scan.keys
+        if reading is None or not keys:
+            return reading
+        own = [reading.predicate] if enabled and reading.predicate is not None else []
+        return msgspec.structs.replace(reading, predicate=And((*own, *keys)))
 
     def _names(self) -> list[str]:
         """The indexes over this place, and those that cannot tell their place."""

@@ -40,6 +40,10 @@ class Settings:
     """How large these files may be in all."""
     join_min_bytes: int = 64 << 20
     """From which size on the other side of a join is filtered by itself."""
+    join_max_keys: int = 10_000
+    """How many distinct keys of a small side are looked up in the files of the other."""
+    join_max_key_bytes: int = 8 << 20
+    """How large a side that is in memory may be for its keys to be taken while a query is planned."""
 
     @classmethod
     def parse(cls, values: Mapping[str, str]) -> Settings:
@@ -70,6 +74,8 @@ KEYS = {
     f"{PREFIX}join.mergeNewFiles": "join_merge_new_files",
     f"{PREFIX}join.mergeMaxBytes": "join_merge_max_bytes",
     f"{PREFIX}join.minBytes": "join_min_bytes",
+    f"{PREFIX}join.maxKeys": "join_max_keys",
+    f"{PREFIX}join.maxKeyBytes": "join_max_key_bytes",
 }
 assert set(KEYS.values()) == {field.name for field in fields(Settings)}
 

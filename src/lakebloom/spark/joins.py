@@ -1,4 +1,4 @@
-"""A join filter as a Spark column: False for values that certainly have no partner."""
+"""Joins by hand: a filter as a Spark column, and a table without the files in which no key of another one is."""
 
 from __future__ import annotations
 
@@ -7,17 +7,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, UnsupportedSourceError
+from lakebloom.index.advise import LOG
+from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.spark_types import Kind, spark_type
 from lakebloom.spark.expressions import canonical_hash, might_contain
 from lakebloom.tables.columns import format_name
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from lakebloom.index.joins import JoinFilter
+    from lakebloom.index.settings import Settings
     from lakebloom.sbbf.filter import Sbbf
+    from lakebloom.spark.skipping import Skipping
 
-__all__ = ["filter_words", "might_contain_column"]
+__all__ = ["filter_words", "might_contain_column", "pruned_by_keys"]
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
@@ -45,6 +52,47 @@ def might_contain_column(spark: SparkSession, join_filter: JoinFilter, given: Co
     return F.when(F.typeof(column).isin(_same_values(join_filter.type)), test).otherwise(
         F.raise_error(error).cast("boolean")
     )
+
+
+def pruned_by_keys(
+    skipping: Skipping, indexed: DataFrame, small: DataFrame, columns: Sequence[str], settings: Settings
+) -> DataFrame:
+    """Return a frame without the files that hold no key of another, looked up column by column.
+
+    Raises ColumnNotFoundError and InvalidArgumentError for columns that do not fit, UnsupportedSourceError where the
+    frame's rows cannot be traced to files of an index.
+    """
+    if not columns:
+        raise InvalidArgumentError("a join needs at least one column", found="none", hint='on="user_id"')
+    for column in columns:
+        for frame in (indexed, small):
+            _require_column(frame, column)
+        # More than are worth looking up are not worth collecting: one beyond the limit tells.
+        some = small.select(column).where(small[column].isNotNull()).distinct().limit(settings.join_max_keys + 1)
+        pruned = skipping.without_partners(indexed, column, some)
+        if not isinstance(pruned, Reason):
+            indexed = pruned
+        elif pruned in (Reason.NO_MATCHING_INDEX, Reason.UNSUPPORTED_TABLE):
+            raise UnsupportedSourceError(
+                f"no index knows in which files the keys of {column} are",
+                found=", ".join(indexed.inputFiles()[:1]) or "a frame that reads no files",
+                hint="index this column; the frame may filter, project and group by it, and must have it in the type "
+                "of the other side's",
+            )
+        else:
+            LOG.warning("prune_join on %s leaves out no file, %s: %s", column, pruned.value, pruned.meaning)
+    return indexed
+
+
+def _require_column(frame: DataFrame, column: str) -> None:
+    names = frame.columns
+    found = [name for name in names if name == column] or [name for name in names if name.lower() == column.lower()]
+    if len(found) != 1:
+        raise ColumnNotFoundError(
+            f"there is no column {column} to join on" if not found else f"the name {column} fits several columns",
+            found=", ".join(names),
+            hint="name columns that both sides have",
+        )
 
 
 def filter_words(f: Sbbf) -> np.ndarray[tuple[int], np.dtype[np.int32]]:

@@ -123,7 +123,7 @@ class Skipping:
         ensure_callback_server_started(self._spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
         self.callback = _Callback(advisor, timeout_s)
         self.joins = joins
-        self.rule = new_object(spark, "LakebloomRule", self.callback, joins)
+        self.rule = new_object(spark, "LakebloomRule", self._spark._jsparkSession, self.callback, joins)
         self.watch = new_object(spark, "QueryWatch")
 
     @property
@@ -166,6 +166,16 @@ class Skipping:
         plan = frame._jdf.queryExecution().optimizedPlan()
         joins = msgspec.json.decode(self.rule.describeJoins(plan), type=list[_Join])
         return tuple(join.report() for join in joins)
+
+    def without_partners(self, frame: DataFrame, column: str, keys: DataFrame) -> DataFrame | Reason:
+        """Return a frame without the files that hold none of the keys, the one column of another; or why it stays."""
+        pruned = self.rule.prunedByKeys(frame._jdf.queryExecution(), column, keys._jdf.queryExecution())
+        if isinstance(pruned, str):
+            return Reason.of_unknown(pruned)
+        from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+
+        dataset = self._spark._jvm.org.apache.spark.sql.classic.Dataset
+        return ClassicFrame(dataset.ofRows(self._spark._jsparkSession, pruned), self._spark)
 
     def last_query(self) -> LastQuery | None:
         """Return what the scans of the last query counted; None before the first."""

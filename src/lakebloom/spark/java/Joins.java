@@ -126,7 +126,21 @@ final class Joins {
         }
     }
 
-    private List candidates(Join join, List indexes) {
+    /** A column of one side that must equal a column of the other. */
+    static final class Pair {
+        final int side;
+        final AttributeReference key;
+        final AttributeReference other;
+
+        Pair(int side, AttributeReference key, AttributeReference other) {
+            this.side = side;
+            this.key = key;
+            this.other = other;
+        }
+    }
+
+    /** The equalities of a join between columns, each from both sides. */
+    static List pairs(Join join) {
         List found = new ArrayList();
         if (join.condition().isEmpty()) {
             return found;
@@ -144,11 +158,20 @@ final class Joins {
                 if (key instanceof AttributeReference && other instanceof AttributeReference) {
                     for (int side = 0; side < 2; side++) {
                         if (has(sides[side], key) && has(sides[1 - side], other)) {
-                            add(found, join, side, (AttributeReference) key, (AttributeReference) other, indexes);
+                            found.add(new Pair(side, (AttributeReference) key, (AttributeReference) other));
                         }
                     }
                 }
             }
+        }
+        return found;
+    }
+
+    private List candidates(Join join, List indexes) {
+        List found = new ArrayList();
+        for (Iterator it = pairs(join).iterator(); it.hasNext();) {
+            Pair pair = (Pair) it.next();
+            add(found, join, pair.side, pair.key, pair.other, indexes);
         }
         return found;
     }
@@ -238,7 +261,7 @@ final class Joins {
         return false;
     }
 
-    private static boolean has(LogicalPlan plan, Object attribute) {
+    static boolean has(LogicalPlan plan, Object attribute) {
         return plan.outputSet().contains((NamedExpression) attribute);
     }
 
@@ -251,11 +274,10 @@ final class Joins {
             boolean isFiles = ((LogicalRelation) plan).relation() instanceof HadoopFsRelation;
             return isFiles && !plan.isStreaming() ? new Object[] {plan, column} : null;
         }
-        if (plan instanceof Project) {
-            return through(((Project) plan).projectList(), (LogicalPlan) ((Project) plan).child(), column);
-        }
-        if (plan instanceof Aggregate) {
-            return through(((Aggregate) plan).aggregateExpressions(), (LogicalPlan) ((Aggregate) plan).child(), column);
+        if (plan instanceof Project || plan instanceof Aggregate) {
+            AttributeReference source = source(plan, column);
+            LogicalPlan child = (LogicalPlan) CollectionConverters.asJava(plan.children()).get(0);
+            return source == null ? null : origin(child, source);
         }
         List children = CollectionConverters.asJava(plan.children());
         if (children.size() != 1 && !(plan instanceof Join)) {
@@ -270,15 +292,22 @@ final class Joins {
         return null;
     }
 
-    private static Object[] through(Seq columns, LogicalPlan child, AttributeReference column) {
-        for (Iterator it = CollectionConverters.asJava(columns).iterator(); it.hasNext();) {
-            Object shown = it.next();
-            if (shown instanceof AttributeReference && ((AttributeReference) shown).exprId().equals(column.exprId())) {
-                return origin(child, column);
-            }
-            if (shown instanceof Alias && ((Alias) shown).exprId().equals(column.exprId())) {
-                Object source = ((Alias) shown).child();
-                return source instanceof AttributeReference ? origin(child, (AttributeReference) source) : null;
+    /** The column below a projection or aggregation that one of its columns shows; null where it is computed. */
+    static AttributeReference source(LogicalPlan plan, AttributeReference column) {
+        Seq columns = plan instanceof Project ? ((Project) plan).projectList() : ((Aggregate) plan).aggregateExpressions();
+        Object shown = named(columns, column);
+        if (shown instanceof Alias && ((Alias) shown).child() instanceof AttributeReference) {
+            return (AttributeReference) ((Alias) shown).child();
+        }
+        return shown instanceof AttributeReference ? column : null;
+    }
+
+    /** The one of several expressions that defines a column; null where there is none. */
+    static Object named(Seq expressions, AttributeReference column) {
+        for (Iterator it = CollectionConverters.asJava(expressions).iterator(); it.hasNext();) {
+            Object found = it.next();
+            if (found instanceof NamedExpression && ((NamedExpression) found).exprId().equals(column.exprId())) {
+                return found;
             }
         }
         return null;

@@ -27,16 +27,25 @@ public final class LakebloomFileIndex implements FileIndex {
     private final FileIndex base;
     private final Object lake;
     private final List answers;
+    private final String purpose;
+    private final JsonNode condition;
     private final String label;
     private final long keptBytes;
     private final int keptFiles;
     private final int allFiles;
     private final long allBytes;
 
+    /** The purpose of leaving out files for the query's own condition; for a join's keys it is KEYS and the column. */
+    static final String FILTER = "filter";
+    static final String KEYS = "keys of ";
+
     /** Lists once, with the conditions on partitions, to know how much is left. */
-    public LakebloomFileIndex(FileIndex base, Object lake, List answers, Seq partitionFilters) {
+    public LakebloomFileIndex(
+            FileIndex base, Object lake, String purpose, JsonNode condition, List answers, Seq partitionFilters) {
         this.base = base;
         this.lake = lake;
+        this.purpose = purpose;
+        this.condition = condition;
         this.answers = answers;
         int all = 0;
         int kept = 0;
@@ -82,21 +91,44 @@ public final class LakebloomFileIndex implements FileIndex {
             return mapper.nullNode();
         }
         LakebloomFileIndex index = (LakebloomFileIndex) location;
+        LakebloomFileIndex first = index;
+        while (first.base instanceof LakebloomFileIndex) {
+            first = (LakebloomFileIndex) first.base;
+        }
         ObjectNode figures = mapper.createObjectNode();
         figures.put("files_kept", index.keptFiles);
         figures.put("bytes_kept", index.keptBytes);
-        figures.put("files", index.allFiles);
-        figures.put("bytes", index.allBytes);
+        figures.put("files", first.allFiles);
+        figures.put("bytes", first.allBytes);
         return figures;
+    }
+
+    /** The conditions on keys by which files were left out for the sake of joins. */
+    static List keyConditions(FileIndex location) {
+        List found = new ArrayList();
+        while (location instanceof LakebloomFileIndex) {
+            LakebloomFileIndex index = (LakebloomFileIndex) location;
+            if (index.purpose.startsWith(KEYS)) {
+                found.add(index.condition);
+            }
+            location = index.base;
+        }
+        return found;
     }
 
     public FileIndex base() {
         return base;
     }
 
-    /** Whether this lake has had its say already. */
-    public boolean isOf(Object lake) {
-        return this.lake == lake || base instanceof LakebloomFileIndex && ((LakebloomFileIndex) base).isOf(lake);
+    /** Whether there is nothing to leave out. */
+    boolean keepsAll() {
+        return keptFiles == allFiles;
+    }
+
+    /** Whether this lake has had its say for this purpose already. */
+    public boolean isOf(Object lake, String purpose) {
+        boolean mine = this.lake == lake && this.purpose.equals(purpose);
+        return mine || base instanceof LakebloomFileIndex && ((LakebloomFileIndex) base).isOf(lake, purpose);
     }
 
     private boolean skips(FileStatusWithMetadata file) {
@@ -200,7 +232,7 @@ public final class LakebloomFileIndex implements FileIndex {
             return false;
         }
         LakebloomFileIndex that = (LakebloomFileIndex) other;
-        if (!base.equals(that.base) || lake != that.lake || answers.size() != that.answers.size()) {
+        if (!base.equals(that.base) || lake != that.lake || !purpose.equals(that.purpose) || answers.size() != that.answers.size()) {
             return false;
         }
         for (int i = 0; i < answers.size(); i++) {

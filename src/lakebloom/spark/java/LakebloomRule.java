@@ -14,15 +14,20 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.datasources.CatalogFileIndex;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.internal.SQLConf;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Function1;
@@ -39,16 +44,20 @@ import scala.runtime.AbstractPartialFunction;
 public final class LakebloomRule extends Rule {
     private static final Logger LOG = LoggerFactory.getLogger("lakebloom");
     private final ObjectMapper mapper = new ObjectMapper();
+    private final Object session;
     private final Function python;
     private final Set warned = Collections.synchronizedSet(new HashSet());
     private final Map known = Collections.synchronizedMap(new HashMap());
     private final Joins joins;
+    private final Partners partners;
     private volatile List indexes = Collections.emptyList();
 
     /** The functions take a question about files, or about the filter for a join, and return the answer, all JSON. */
-    public LakebloomRule(Function python, Function joins) {
+    public LakebloomRule(Object session, Function python, Function joins) {
+        this.session = session;
         this.python = python;
         this.joins = new Joins(mapper, joins);
+        this.partners = new Partners(this);
     }
 
     /** Replaces what is known of the indexes: a JSON array of {name, locations, columns, global}. */
@@ -129,34 +138,89 @@ public final class LakebloomRule extends Rule {
     }
 
     private LogicalPlan rewrite(Join join) throws Exception {
-        return joins.rewritten(join, indexes);
+        LogicalPlan fewerFiles = partners.rewritten(join);
+        return fewerFiles instanceof Join ? joins.rewritten((Join) fewerFiles, indexes) : fewerFiles;
     }
 
     private LogicalPlan rewrite(Filter filter) throws Exception {
         LogicalRelation relation = (LogicalRelation) filter.child();
-        if (!(relation.relation() instanceof HadoopFsRelation) || relation.isStreaming()) {
+        LogicalRelation fewer = pruned(relation, filter.condition(), LakebloomFileIndex.FILTER);
+        if (fewer == null) {
             return filter;
         }
-        Scan scan = new Scan(relation, filter.condition());
+        return (LogicalPlan) filter.withNewChildren(CollectionConverters.asScala(Collections.singletonList((Object) fewer)).toSeq());
+    }
+
+    /** The relation without files that cannot match; null where there is nothing to leave out. */
+    LogicalRelation pruned(LogicalRelation relation, Expression condition, String purpose) throws Exception {
+        if (!(relation.relation() instanceof HadoopFsRelation) || relation.isStreaming()) {
+            return null;
+        }
+        Scan scan = new Scan(relation, condition);
         FileIndex location = scan.files.location();
-        if (location instanceof LakebloomFileIndex && ((LakebloomFileIndex) location).isOf(this)) {
-            return filter;
+        if (location instanceof LakebloomFileIndex && ((LakebloomFileIndex) location).isOf(this, purpose)) {
+            return null;
         }
         List asked = scan.listsPlainFiles() ? covering(scan) : Collections.emptyList();
         if (asked.isEmpty()) {
-            return filter;
+            return null;
         }
         ObjectNode question = scan.question(mapper);
         List answers = ask(question, asked);
         if (answers.isEmpty()) {
-            return filter;
+            return null;
         }
         if (location instanceof CatalogFileIndex) {
             location = ((CatalogFileIndex) location).filterPartitions(scan.partitionFilters());
         }
-        LakebloomFileIndex kept = new LakebloomFileIndex(location, this, answers, scan.partitionFilters());
-        List children = Collections.singletonList(Copies.withLocation(relation, kept));
-        return (LogicalPlan) filter.withNewChildren(CollectionConverters.asScala(children).toSeq());
+        LakebloomFileIndex kept = new LakebloomFileIndex(
+            location, this, purpose, question.get("predicate"), answers, scan.partitionFilters());
+        return Copies.withLocation(relation, kept);
+    }
+
+    /** Whether an index has filters for this column of the scan. */
+    boolean covers(Scan scan, String column) {
+        String key = Conditions.key(Collections.singletonList(column));
+        for (Iterator it = indexes.iterator(); it.hasNext();) {
+            Index index = (Index) it.next();
+            if (index.columns.contains(key) && index.meets(scan.roots())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    Object session() {
+        return session;
+    }
+
+    /**
+     * For prune_join: a query without the files that hold none of the keys, which are the one column of another query.
+     *
+     * Returns the plan, or the reason why it stays as it is.
+     */
+    public Object prunedByKeys(QueryExecution query, String column, QueryExecution keys) throws Exception {
+        LogicalPlan plan = query.analyzed();
+        Iterator names = CollectionConverters.asJava(plan.output()).iterator();
+        Partners.Origin origin = null;
+        while (names.hasNext()) {
+            Attribute name = (Attribute) names.next();
+            if (((Boolean) SQLConf.get().resolver().apply(name.name(), column)).booleanValue()) {
+                origin = name instanceof AttributeReference ? Partners.origin(plan, (AttributeReference) name) : null;
+            }
+        }
+        if (origin == null) {
+            return "UNSUPPORTED_TABLE";
+        }
+        if (!origin.isAskable(this, (Expression) CollectionConverters.asJava(keys.analyzed().output()).get(0))) {
+            return "NO_MATCHING_INDEX";
+        }
+        Set wanted = Partners.keys(keys);
+        if (wanted == null) {
+            return "IN_LIST_TOO_LONG";
+        }
+        LogicalPlan pruned = partners.pruned(plan, origin, wanted);
+        return pruned == plan ? "NOT_SELECTIVE" : (Object) pruned;
     }
 
     /** The indexes that together could drop a file, each knowing a column that the condition names. */

@@ -170,6 +170,10 @@ public final class Scan {
             one.add(file.getLen());
             one.add(file.getModificationTime());
         }
+        ArrayNode keys = scan.putArray("keys");
+        for (Iterator it = LakebloomFileIndex.keyConditions(files.location()).iterator(); it.hasNext();) {
+            keys.add((JsonNode) it.next());
+        }
         scan.set("applied", LakebloomFileIndex.figures(mapper, files.location()));
         return scan;
     }
