@@ -77,7 +77,8 @@ def configured(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
 
 def run(spark: SparkSession, method: Method, facts: DataFrame, keys: DataFrame) -> tuple[int, int]:
     with configured(spark, method.settings):
-        query = facts.join(keys, "k").selectExpr("count(*) AS rows", "sum(amount + name) AS total")
+        # Spark builds its filter only from a side with a condition that it takes for selective; this one keeps all.
+        query = facts.join(keys.where("name >= 0"), "k").selectExpr("count(*) AS rows", "sum(amount + name) AS total")
         started = time.perf_counter()
         found = query.collect()[0]
         method.times.append(time.perf_counter() - started)

@@ -44,10 +44,15 @@ def main(directory: Path) -> dict[str, Any]:
     source = snapshot(lake, "by_orc").entry.source
     found["orc"] = [lake.index("by_orc").rows, source.partition_columns, source.locations[0].rpartition("/")[2]]
 
-    try:
-        lake.enable()
-    except LakebloomError as error:
-        found["enable"] = str(error)
+    orders = spark.range(0, 1000, 7).selectExpr("id AS k")
+    passed = orders.where(lake.might_contain("by_path", "k", orders.k)).collect()
+    expected = [k for k in range(0, 1000, 7) if k < 400]
+    found["join"] = [{row.k for row in passed} >= set(expected), len(passed) < 1.1 * len(expected)]
+    for verb in (lake.enable, lambda: lake.prune_join(spark.read.parquet(str(table)), orders, "k")):
+        try:
+            verb()
+        except LakebloomError as error:
+            found.setdefault("enable", []).append(str(error))
 
     refused = {
         "filter": spark.read.parquet(str(table)).where("k > 1"),

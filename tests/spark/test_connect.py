@@ -24,8 +24,11 @@ def test_connect(tmp_path: Path) -> None:
     assert found["lookup"] == [{"k": 350}]
     assert found["table"] == ["by_name", 4, 4]
     assert found["orc"] == [100, ["p"], "x=*"]
-    assert "[UNSUPPORTED_SESSION]" in found["enable"]
-    assert 'spark.read.format("lakebloom")' in found["enable"]
+    assert found["join"] == [True, True]
+    assert len(found["enable"]) == 2
+    for refusal in found["enable"]:
+        assert "[UNSUPPORTED_SESSION]" in refusal
+        assert 'spark.read.format("lakebloom")' in refusal
     assert "filter in its plan" in found["filter"]
     assert "range in its plan" in found["range"]
     assert "sql in its plan" in found["sql"]

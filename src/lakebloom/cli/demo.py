@@ -40,6 +40,7 @@ def main() -> None:
             lake = Lakebloom(spark, Path(home) / "indexes")
             _show_index(console, lake, table, needle)
             _show_skipping(console, spark, lake, table, needle)
+            _show_joins(console, spark, lake, table, needle)
 
 
 def _make_lake(console: Console, table: Path) -> str:
@@ -103,6 +104,36 @@ def _show_skipping(console: Console, spark: SparkSession, lake: Lakebloom, table
     console.print()
     console.print(str(lake.explain(events.where(f"user_id <> '{needle}'"))), highlight=False)
     lake.disable()
+
+
+def _show_joins(console: Console, spark: SparkSession, lake: Lakebloom, table: Path, needle: str) -> None:
+    console.rule("[bold]joins, before and after enable()")
+    events = spark.read.parquet(str(table))
+    known = events.where("event < 5").select("user_id").distinct().limit(20_000)
+    known.write.parquet(str(table.parent / "members"))
+    lake.create_index(str(table.parent / "members"), BloomIndexConfig("members", ["user_id"], global_filter=True))
+    members = spark.read.parquet(str(table.parent / "members"))
+    few = spark.sql(f"SELECT * FROM VALUES ('{needle}', 'asked to be erased'), ('nobody', '') AS t(user_id, why)")
+    partners = {"2,050,000 events with 20,000 members, shuffled": members, "events with a list of two users": few}
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    spark.conf.set("spark.lakebloom.join.minBytes", "0")
+    for title, partner in partners.items():
+        console.print(f"[bold]{title}")
+        lake.disable()
+        before_s = _timed_join(console, "before", events.join(partner, "user_id"))
+        lake.enable()
+        after_s = _timed_join(console, "after", events.join(partner, "user_id"))
+        console.print(str(lake.last_query()), highlight=False)
+        console.print(f"{before_s / after_s:.1f} times as fast", highlight=False)
+    lake.disable()
+
+
+def _timed_join(console: Console, when: str, query: DataFrame) -> float:
+    started = time.perf_counter()
+    rows = query.count()
+    elapsed_s = time.perf_counter() - started
+    console.print(f"{when}: {rows:,} rows in {elapsed_s:.2f} s", highlight=False)
+    return elapsed_s
 
 
 def _timed_query(console: Console, events: DataFrame, needle: str) -> float:
