@@ -20,7 +20,8 @@ from lakebloom.index.catalog import Catalog
 from lakebloom.index.create import create_index
 from lakebloom.index.explain import explain
 from lakebloom.index.joins import JoinFilters
-from lakebloom.index.lookup import Unindexed, lookup
+from lakebloom.index.lookup import lookup
+from lakebloom.index.reads import Unindexed
 from lakebloom.index.refresh import RefreshMode, refresh_index
 from lakebloom.index.reports import IndexRecord, VersionRecord
 from lakebloom.index.settings import PREFIX, TIMEOUT_KEY, Settings

@@ -6,12 +6,13 @@ a candidate counts only for the file it was built from.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, get_args
 
 import pyarrow as pa
 
-from lakebloom.errors import DataFileError, IndexStateError, InvalidArgumentError, UnsupportedSourceError
-from lakebloom.index.ask import candidates_of, require_predicate
+from lakebloom.errors import DataFileError, InvalidArgumentError, UnsupportedSourceError
+from lakebloom.index.ask import require_predicate
+from lakebloom.index.reads import Unindexed, reads_of
 from lakebloom.predicate.rows import row_mask
 from lakebloom.predicate.tree import columns as columns_of
 from lakebloom.tables.columns import format_name, parse_name
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.tree import Predicate
     from lakebloom.tables.files import TableFile
-
-Unindexed: TypeAlias = Literal["scan", "skip", "error"]
 
 
 def lookup(
@@ -61,16 +60,22 @@ def _lookup(
             found=f"a {source.format} table",
             hint="query the table with Spark; lake.candidates() names the files that can match",
         )
-    rows = TableRows(source.locations, source.schema_json or "", source.partition_columns, options)
+    rows = TableRows(
+        source.locations,
+        source.schema_json or "",
+        source.partition_columns,
+        options,
+        case_sensitive=source.case_sensitive,
+    )
     wanted = rows.top_level_names if columns is None else [_top_level(name) for name in columns]
     output = rows.schema_of(wanted)
     read = rows.schema_of(dict.fromkeys([*wanted, *(path[0] for path in columns_of(predicate))]))
     parts: list[pa.Table] = []
     found = 0
-    for file, row_groups in _reads(snapshot, predicate, rows, unindexed):
+    for part in reads_of(snapshot, predicate, rows.files(), unindexed):
         if limit is not None and found >= limit:
             break
-        table = _read_unchanged(rows, file, row_groups, read, options)
+        table = _read_unchanged(rows, part.file, part.row_groups, read, options)
         matching = table.filter(row_mask(predicate, table, rows.types)).select(output.names)
         found += matching.num_rows
         parts.append(matching)
@@ -79,7 +84,7 @@ def _lookup(
 
 
 def _read_unchanged(
-    rows: TableRows, file: TableFile, row_groups: list[int] | None, schema: pa.Schema, options: Mapping[str, str]
+    rows: TableRows, file: TableFile, row_groups: Sequence[int] | None, schema: pa.Schema, options: Mapping[str, str]
 ) -> pa.Table:
     """Read row groups of a file; all of it, if it was replaced since it was listed and the index speaks of another."""
     if row_groups is not None:
@@ -101,28 +106,3 @@ def _top_level(name: str) -> str:
             "lookup returns whole columns", found=format_name(path), hint=f"ask for {format_name(path[:1])}"
         )
     return path[0]
-
-
-def _reads(
-    snapshot: Snapshot, predicate: Predicate, rows: TableRows, unindexed: Unindexed
-) -> list[tuple[TableFile, list[int] | None]]:
-    """Return what to read: each file with its row groups, None for all of them."""
-    listed = rows.files()
-    known = snapshot.files
-    candidates: dict[TableFile, set[int]] = {}
-    for candidate in candidates_of(snapshot, predicate):
-        candidates.setdefault(candidate.file, set()).update(candidate.row_groups)
-    reads: list[tuple[TableFile, list[int] | None]] = []
-    unknown = [file for file in listed if known.get(file.uri) != file]
-    if unknown and unindexed == "error":
-        raise IndexStateError(
-            f"{len(unknown)} files of the table are not in the index as they are now",
-            found=unknown[0].uri,
-            hint='refresh the index, or pass unindexed="scan" to read them in full',
-        )
-    for file in listed:
-        if file in candidates:
-            reads.append((file, sorted(candidates[file])))
-        elif known.get(file.uri) != file and unindexed == "scan":
-            reads.append((file, None))
-    return reads

@@ -21,7 +21,7 @@ from lakebloom.tables.columns import arrow_type
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Family", "convert", "describe", "family_of", "require_readable"]
+__all__ = ["Family", "convert", "describe", "family_of", "require_readable", "require_readable_element"]
 
 Family: TypeAlias = Literal[
     "null", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float", "double", "date", "int96",
@@ -61,9 +61,11 @@ _INTEGER_DIGITS: Mapping[Family, int] = {"int32": 10, "int64": 20}
 
 
 def family_of(column: Any) -> Family:
-    """Return what a leaf of a Parquet schema (pyarrow's ColumnSchema) holds."""
-    if column.max_repetition_level:
-        return "other"
+    """Return what a leaf of a Parquet schema (pyarrow's ColumnSchema) holds, one value a row."""
+    return "other" if column.max_repetition_level else _element_family(column)
+
+
+def _element_family(column: Any) -> Family:
     logical = json.loads(column.logical_type.to_json())
     name = logical["Type"]
     if name == "Null":
@@ -94,7 +96,16 @@ def require_readable(column: Any, spark_type: str, name: str) -> Family:
 
     Raises UnsupportedTypeError otherwise.
     """
-    family, target = family_of(column), arrow_type(spark_type)
+    return _require_readable(column, family_of(column), spark_type, name)
+
+
+def require_readable_element(column: Any, spark_type: str, name: str) -> Family:
+    """The same for a leaf that may be inside lists and maps."""
+    return _require_readable(column, _element_family(column), spark_type, name)
+
+
+def _require_readable(column: Any, family: Family, spark_type: str, name: str) -> Family:
+    target = arrow_type(spark_type)
     readable = (
         _is_readable_decimal(column, family, target)
         if pt.is_decimal(target)

@@ -6,11 +6,10 @@ A column that an old file lacks is NULL, one that was widened since is cast, par
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebloom.errors import ColumnNotFoundError, DataFileError
@@ -18,10 +17,13 @@ from lakebloom.tables.columns import ColumnPath
 from lakebloom.tables.files import TableFile
 from lakebloom.tables.listing import list_files
 from lakebloom.tables.partitions import partition_values
-from lakebloom.tables.sources import open_source, reading
+from lakebloom.tables.sources import open_source, parquet_file, reading
 from lakebloom.tables.spark_schema import arrow_schema, defaults, leaf_types
+from lakebloom.tables.stored_columns import StoredColumns
 
 __all__ = ["TableRows"]
+
+_BATCH_ROWS, _BATCH_BYTES = 1 << 16, 16 << 20
 
 
 class TableRows:
@@ -33,7 +35,10 @@ class TableRows:
         schema_json: str,
         partition_columns: Sequence[str],
         options: Mapping[str, str],
+        *,
+        case_sensitive: bool = False,
     ) -> None:
+        self._case_sensitive = case_sensitive
         self._locations = locations
         self._partition_columns = frozenset(partition_columns)
         self._options = options
@@ -72,28 +77,36 @@ class TableRows:
             parquet = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
             return self._read(file, parquet, row_groups, schema)
 
+    def batches(
+        self, file: TableFile, row_groups: Sequence[int] | None, schema: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the same rows in batches, with the memory of one batch. Raises DataFileError."""
+        with open_source(file.uri, self._options) as source:
+            with reading(file.uri):
+                parquet = parquet_file(file.uri, source)
+                view = self._view(file, parquet, schema)
+                groups = list(range(parquet.metadata.num_row_groups) if row_groups is None else row_groups)
+            for group in groups:
+                for table in _tables(file, parquet, group, view.names):
+                    with reading(file.uri):
+                        batches = view.rows(table, table.num_rows).to_batches()
+                    yield from batches
+
     def _read(
         self, file: TableFile, parquet: pq.ParquetFile, row_groups: Sequence[int] | None, schema: pa.Schema
     ) -> pa.Table:
-        stored = {name.lower(): name for name in parquet.schema_arrow.names}
-        stored.update({name: name for name in parquet.schema_arrow.names})
-        found = {name: stored.get(name, stored.get(name.lower())) for name in schema.names}
-        groups = range(parquet.metadata.num_row_groups) if row_groups is None else row_groups
-        wanted = [name for column, name in found.items() if name is not None and column not in self._partition_columns]
-        table = parquet.read_row_groups(list(groups), columns=wanted)
+        view = self._view(file, parquet, schema)
+        groups = list(range(parquet.metadata.num_row_groups) if row_groups is None else row_groups)
         num_rows = sum(parquet.metadata.row_group(group).num_rows for group in groups)
+        return view.rows(parquet.read_row_groups(groups, columns=view.names), num_rows)
+
+    def _view(self, file: TableFile, parquet: pq.ParquetFile, schema: pa.Schema) -> _View:
+        stored = StoredColumns(parquet, case_sensitive=self._case_sensitive)
         partitions = self._partition_values(file, schema)
-        columns: list[Any] = []
-        for field in schema:
-            name = found[field.name]
-            if field.name in partitions:
-                columns.append(partitions[field.name].cast(field.type).take(pa.array([0] * num_rows, pa.int64())))
-            elif name is None:
-                self._require_no_default(file, field.name)
-                columns.append(pa.nulls(num_rows, field.type))
-            else:
-                columns.append(_as(table[name], field.type))
-        return pa.table(columns, schema=schema)
+        found = {field.name: stored.find(field.name) for field in schema if field.name not in partitions}
+        for name in (name for name, in_file in found.items() if in_file is None):
+            self._require_no_default(file, name)
+        return _View(schema, stored, {name: known for name, known in found.items() if known is not None}, partitions)
 
     def _require_no_default(self, file: TableFile, name: str) -> None:
         if name in self._defaults:
@@ -113,5 +126,50 @@ class TableRows:
         return {name: pa.array([value], pa.string()) for name, value in values.items()}
 
 
-def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    return column if column.type == kind else pc.cast(column, kind)
+class _View:
+    """How one file's columns become the table's."""
+
+    def __init__(
+        self, schema: pa.Schema, stored: StoredColumns, found: dict[str, str], partitions: dict[str, pa.Array]
+    ) -> None:
+        self._schema, self._stored, self._found, self._partitions = schema, stored, found, partitions
+
+    @property
+    def names(self) -> list[str]:
+        """What to read of the file."""
+        return list(self._found.values())
+
+    def rows(self, table: pa.Table, num_rows: int) -> pa.Table:
+        """Return what was read of the file in the table's schema."""
+        columns: list[Any] = []
+        for field in self._schema:
+            if field.name in self._partitions:
+                value = self._partitions[field.name].cast(field.type)
+                columns.append(value.take(pa.array([0] * num_rows, pa.int64())))
+            elif field.name in self._found:
+                name = self._found[field.name]
+                columns.append(self._stored.read_as(table[name], name, field.type))
+            else:
+                columns.append(pa.nulls(num_rows, field.type))
+        return pa.table(columns, schema=self._schema)
+
+
+def _tables(file: TableFile, parquet: pq.ParquetFile, group: int, names: list[str]) -> Iterator[pa.Table]:
+    """Yield the rows of a row group, some at a time."""
+    with reading(file.uri):
+        facts = parquet.metadata.row_group(group)
+        width = facts.total_byte_size / max(facts.num_rows, 1)
+        count = int(min(_BATCH_ROWS, max(1, _BATCH_BYTES / max(width, 1))))
+        if not names:  # Arrow has no batches without columns
+            yield from (
+                pa.table({"": pa.nulls(min(count, facts.num_rows - start))})
+                for start in range(0, facts.num_rows, count)
+            )
+            return
+        batches = parquet.iter_batches(count, [group], names, use_threads=False)
+    while True:
+        with reading(file.uri):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield pa.Table.from_batches([batch])

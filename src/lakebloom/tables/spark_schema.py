@@ -79,13 +79,24 @@ def _arrow(kind: Any) -> pa.DataType:
         name = _SQL_NAMES.get(kind, kind)
         if name.startswith(("string", "char(", "varchar(")):
             return pa.string()
-        return _OTHER_ARROW_TYPES[name] if name in _OTHER_ARROW_TYPES else arrow_type(name)
+        return _OTHER_ARROW_TYPES[name] if name in _OTHER_ARROW_TYPES else _indexable(name)
     if kind["type"] == "struct":
         return pa.struct([_arrow_field(field) for field in kind["fields"]])
     if kind["type"] == "array":
         return pa.list_(_arrow(kind["elementType"]))
     if kind["type"] == "map":
         return pa.map_(_arrow(kind["keyType"]), _arrow(kind["valueType"]))
-    raise UnsupportedTypeError(
-        f"values of type {kind['type']} cannot be read", found=str(kind), hint="leave the column out"
+    raise _no_values(str(kind["type"]))
+
+
+def _indexable(name: str) -> pa.DataType:
+    try:
+        return arrow_type(name)
+    except UnsupportedTypeError:
+        raise _no_values(name) from None
+
+
+def _no_values(name: str) -> UnsupportedTypeError:
+    return UnsupportedTypeError(
+        f"values of type {name} can be read by Spark only", found=name, hint="leave the column out"
     )

@@ -1,0 +1,120 @@
+"""What to read of a table for a predicate: the files and row groups that can match, and whatever the index cannot vouch
+for. Unknown or changed files are read in full.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from lakebloom.errors import DataFileError, IndexStateError
+from lakebloom.index.ask import candidates_of
+from lakebloom.tables.listing import stat_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.predicate.tree import Predicate
+    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.rows import TableRows
+
+Unindexed: TypeAlias = Literal["scan", "skip", "error"]
+
+_OPEN_COST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What to read of a file."""
+
+    file: TableFile
+    row_groups: tuple[int, ...] | None
+    """None: all of them, whatever the file is by then."""
+    shared: bool = False
+    """Whether others read the rest of the same file."""
+
+
+def reads_of(
+    snapshot: Snapshot, predicate: Predicate, listed: Sequence[TableFile], unindexed: Unindexed = "scan"
+) -> list[Read]:
+    """Return what to read of the files that a table has now."""
+    known = snapshot.files
+    candidates: dict[TableFile, set[int]] = {}
+    for candidate in candidates_of(snapshot, predicate):
+        candidates.setdefault(candidate.file, set()).update(candidate.row_groups)
+    unknown = [file for file in listed if known.get(file.uri) != file]
+    if unknown and unindexed == "error":
+        raise IndexStateError(
+            f"{len(unknown)} files of the table are not in the index as they are now",
+            found=unknown[0].uri,
+            hint='refresh the index, or pass unindexed="scan" to read them in full',
+        )
+    reads: list[Read] = []
+    for file in listed:
+        if file in candidates:
+            reads.append(Read(file, tuple(sorted(candidates[file]))))
+        elif known.get(file.uri) != file and unindexed == "scan":
+            reads.append(Read(file, None))
+    return reads
+
+
+def row_group_counts(snapshot: Snapshot) -> dict[TableFile, int]:
+    """Return how many row groups each file has that the index knows."""
+    counts: dict[TableFile, int] = {}
+    for segment, current in zip(snapshot.segments, snapshot.current, strict=True):
+        units = segment.units
+        ends = units.whole("row_group_start") + units.whole("row_group_count")
+        for file, end in zip(units.file_numbers[current].tolist(), ends[current].tolist(), strict=True):
+            known = units.distinct_files[file]
+            counts[known] = max(end, counts.get(known, 0))
+    return counts
+
+
+def packed(reads: Sequence[Read], counts: Mapping[TableFile, int], target_bytes: int) -> list[tuple[Read, ...]]:
+    """Share reads out into tasks of about so many bytes. A large file's row groups may go to several."""
+    tasks: list[tuple[Read, ...]] = []
+    task: list[Read] = []
+    size = 0.0
+    for read, bytes_ in (part for read in reads for part in _cut(read, counts.get(read.file), target_bytes)):
+        if task and size + bytes_ > target_bytes:
+            tasks.append(tuple(task))
+            task, size = [], 0.0
+        task.append(read)
+        size += bytes_ + _OPEN_COST_BYTES
+    return [*tasks, tuple(task)] if task else tasks
+
+
+def _cut(read: Read, count: int | None, target_bytes: int) -> Iterator[tuple[Read, float]]:
+    if read.row_groups is None or not count:
+        yield read, float(read.file.size_bytes)
+        return
+    bytes_a_group = read.file.size_bytes / count
+    at_once = max(1, int(target_bytes // max(bytes_a_group, 1)))
+    groups = read.row_groups
+    for start in range(0, len(groups), at_once):
+        part = groups[start : start + at_once]
+        yield replace(read, row_groups=part, shared=len(part) < len(groups)), bytes_a_group * len(part)
+
+
+def batches_of(
+    rows: TableRows, read: Read, schema: pa.Schema, options: Mapping[str, str]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows to read; of a file that was replaced since it was listed, all rows.
+
+    Raises DataFileError for a file that changes while it is read, or that was replaced when only a part of it is read
+    here: no one then knows what the others have read.
+    """
+    if read.row_groups is not None and stat_file(read.file.uri, options) != read.file:
+        if read.shared:
+            raise _changed(read.file)
+        read = replace(read, row_groups=None)
+    yield from rows.batches(read.file, read.row_groups, schema)
+    if read.row_groups is not None and stat_file(read.file.uri, options) not in (read.file, None):
+        raise _changed(read.file)
+
+
+def _changed(file: TableFile) -> DataFileError:
+    return DataFileError(f"{file.uri} was changed while a query read it", hint="run the query again")
