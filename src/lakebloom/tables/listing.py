@@ -19,14 +19,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from lakebloom.tables.membership import Found
+    from lakebloom.tables.watch import Watch
 
 __all__ = ["is_remote", "list_files", "stat_file"]
 
 
-def list_files(locations: Sequence[str], options: Mapping[str, str] | None = None) -> list[TableFile]:
+def list_files(
+    locations: Sequence[str], options: Mapping[str, str] | None = None, watch: Watch | None = None
+) -> list[TableFile]:
     """The files of the table at these locations, each once, sorted by URI.
 
-    `options` configure object stores (see ``lakebloom.storage.object_stores``); local disk needs none. Raises
+    `options` configure object stores (see ``lakebloom.storage.object_stores``); local disk needs none. A `watch` can
+    tell afterwards whether the files are still the same. Raises
     NotFoundError for a location where nothing is and for a pattern that matches nothing, and InvalidArgumentError for a
     scheme that only Spark reaches.
 
@@ -36,7 +40,7 @@ def list_files(locations: Sequence[str], options: Mapping[str, str] | None = Non
     """
     files: dict[str, TableFile] = {}
     for location in locations:
-        for root, found in _resolve(normalise(location), options or {}):
+        for root, found in _resolve(normalise(location), options or {}, watch):
             files.update((file.uri, file) for file in members(root, found))
     return sorted(files.values(), key=lambda file: file.uri)
 
@@ -68,8 +72,10 @@ def is_remote(uri: str) -> bool:
     )
 
 
-def _resolve(uri: str, options: Mapping[str, str]) -> Iterator[tuple[str, list[Found]]]:
+def _resolve(uri: str, options: Mapping[str, str], watch: Watch | None) -> Iterator[tuple[str, list[Found]]]:
     """Yield each directory or file that a location names, with every file at or below it."""
+    if watch is not None and (is_remote(uri) or glob.is_glob(to_local_path(uri))):
+        watch.give_up()
     if is_remote(uri):
         # Here and not above: local tables work without loading obstore.
         from lakebloom.tables import object_files
@@ -82,7 +88,7 @@ def _resolve(uri: str, options: Mapping[str, str]) -> Iterator[tuple[str, list[F
         yield from matches.items()
         return
     if not glob.is_glob(to_local_path(uri)):
-        yield uri, local_files.find_below(uri)
+        yield uri, local_files.find_below(uri, watch)
         return
     paths = local_files.expand(to_local_path(uri))
     _require_match(uri, len(paths))

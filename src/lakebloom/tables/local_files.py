@@ -17,20 +17,24 @@ from lakebloom.tables.membership import Found, is_hidden_directory, is_hidden_fi
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from lakebloom.tables.watch import Watch
+
 __all__ = ["expand", "find_below", "stat_file", "translated"]
 
 # A component of the path vanished, or became a file.
 _GONE = (FileNotFoundError, NotADirectoryError)
 
 
-def find_below(uri: str) -> list[Found]:
+def find_below(uri: str, watch: Watch | None = None) -> list[Found]:
     """Every file that Spark would see at or below a canonical URI. Raises NotFoundError if nothing is there."""
     path = to_local_path(uri)
     with translated(f"could not list {uri}"):
         status = os.stat(path)  # noqa: PTH116 - Path costs more than the call
         if not stat.S_ISDIR(status.st_mode):
+            if watch is not None:
+                watch.give_up()
             return [_found("", status)]
-        return list(_walk(path, ""))
+        return list(_walk(path, "", watch))
 
 
 def expand(pattern: str) -> list[str]:
@@ -55,8 +59,10 @@ def stat_file(uri: str) -> TableFile | None:
     return TableFile(uri, status.st_size, _mtime_ms(status))
 
 
-def _walk(directory: str, prefix: str) -> Iterator[Found]:
+def _walk(directory: str, prefix: str, watch: Watch | None) -> Iterator[Found]:
     try:
+        if watch is not None:
+            watch.enter(directory, is_root=not prefix)
         with os.scandir(directory) as entries:
             found = list(entries)
     except _GONE:
@@ -65,7 +71,9 @@ def _walk(directory: str, prefix: str) -> Iterator[Found]:
         name = entry.name
         if entry.is_dir():
             if not is_hidden_directory(name) and not _leads_back(entry, directory):
-                yield from _walk(entry.path, f"{prefix}{name}/")
+                if watch is not None and entry.is_symlink():
+                    watch.give_up()
+                yield from _walk(entry.path, f"{prefix}{name}/", watch)
             continue
         if is_hidden_file(name):
             continue
@@ -74,6 +82,8 @@ def _walk(directory: str, prefix: str) -> Iterator[Found]:
         except _GONE:
             continue  # deleted since its directory was read, or a link to nowhere
         if stat.S_ISREG(status.st_mode):
+            if watch is not None and (status.st_nlink > 1 or entry.is_symlink()):
+                watch.give_up()  # it can be changed under its other name
             yield _found(prefix + name, status)
 
 

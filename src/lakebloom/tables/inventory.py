@@ -1,0 +1,36 @@
+"""The files of a table as they are now, listed again only when something may have changed."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from lakebloom.tables.listing import list_files
+from lakebloom.tables.watch import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lakebloom.tables.files import TableFile
+
+__all__ = ["Inventory"]
+
+
+class Inventory:
+    """The files at some locations. On local disk they are watched between questions; elsewhere each question lists."""
+
+    def __init__(self, locations: Sequence[str], options: Mapping[str, str]) -> None:
+        self._locations, self._options = tuple(locations), options
+        self._lock = threading.Lock()
+        self._listed: tuple[Watch, list[TableFile]] | None = None
+
+    def files(self) -> list[TableFile]:
+        """Return the files, sorted by URI; the same list for as long as nothing changed."""
+        with self._lock:
+            if self._listed is not None and self._listed[0].is_quiet():
+                return self._listed[1]
+            self._listed = None  # whatever is raised below, what was known is not
+            watch = Watch()
+            files = list_files(self._locations, self._options, watch)
+            self._listed = watch, files
+            return files
