@@ -20,7 +20,7 @@ from lakebloom.index.catalog import Catalog
 from lakebloom.index.create import create_index
 from lakebloom.index.explain import explain
 from lakebloom.index.joins import JoinFilters
-from lakebloom.index.lookup import lookup
+from lakebloom.index.lookup import Lookups
 from lakebloom.index.reads import Unindexed
 from lakebloom.index.refresh import RefreshMode, refresh_index
 from lakebloom.index.reports import IndexRecord, VersionRecord
@@ -75,6 +75,7 @@ class Lakebloom:
         classic = spark if spark is not None and hasattr(spark, "_jsparkSession") else None
         self._catalog = Catalog(chosen, options, classic)
         self._readers: dict[str, Reader] = {}
+        self._lookups: dict[str, Lookups] = {}
         self._skipping: Skipping | None = None
         self._join_filters = JoinFilters(self._catalog.options)
 
@@ -206,7 +207,9 @@ class Lakebloom:
 
         Files that the index does not know as they are now are read in full ("scan"), left out ("skip"), or an error.
         """
-        return lookup(self._reader(name), predicate, columns, limit, unindexed, self._data_options())
+        if name not in self._lookups:
+            self._lookups[name] = Lookups(self._reader(name), self._data_options())
+        return self._lookups[name].rows(predicate, columns, limit, unindexed)
 
     # Skipping in queries
 

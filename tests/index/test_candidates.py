@@ -115,7 +115,8 @@ def trees(tmp_path: Path) -> Lake:
 def write_tree_file(lake: Lake, number: int) -> None:
     keys = list(range(10 * number, 10 * number + 10))
     columns = {"k": [None if key % 10 == 9 else key for key in keys], "s": [f"s{key}" for key in keys]}
-    lake.write(f"f{number}", {"k": pa.array(columns["k"], pa.int64()), "s": columns["s"], "unindexed": [1] * 10})
+    unindexed = pa.array([1] * 10, pa.int32())
+    lake.write(f"f{number}", {"k": pa.array(columns["k"], pa.int64()), "s": columns["s"], "unindexed": unindexed})
 
 
 def test_predicate_trees(trees: Lake) -> None:

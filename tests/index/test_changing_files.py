@@ -13,11 +13,15 @@ from lakebloom import BloomIndexConfig, col, errors
 from lakebloom.index import build_segment
 from lakebloom.tables.listing import stat_file
 from lakebloom.tables.parquet_columns import ParquetColumns
+from lakebloom.tables.rows import OpenFile, TableRows
 from tests.index.lake import NAME, Lake, assert_answers, questions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
+
+    from lakebloom.tables.files import TableFile
 
 KEYS = range(20, 40)
 QUESTIONS = [question for question in questions([5, 25, 45, 1025]) if "('n',)" not in repr(question.predicate)]
@@ -251,21 +255,25 @@ def test_a_lookup_reads_a_file_that_was_replaced_since_it_was_listed(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the index says of row groups is about the old file."""
-    from lakebloom.tables.rows import TableRows
-
     lake.create(BloomIndexConfig(NAME, ["k"], granularity="row_group"))
     path = lake.table / "f1.parquet"
-    read = TableRows.read
-    new_files = [columns(range(100, 103)), columns(range(21, 41))]
+    opened = TableRows.opened
+    new_files = [columns(range(100, 103)), None, columns(range(21, 41)), None]
 
-    def replace_then_read(self: TableRows, file: object, row_groups: object, schema: object) -> pa.Table:
-        if row_groups is not None and new_files:
-            lake.write("f1", new_files.pop(0), **PLAIN)
-        return read(self, file, row_groups, schema)  # type: ignore[arg-type]
+    def replace_then_open(self: TableRows, file: TableFile) -> AbstractContextManager[OpenFile]:
+        new = new_files.pop(0)
+        if new is not None:
+            lake.write("f1", new, **PLAIN)
+        return opened(self, file)
 
-    monkeypatch.setattr(TableRows, "read", replace_then_read)
-    assert lake.open().lookup(NAME, col("k") == 35).num_rows == 0  # the row group is gone, and so is the key
+    monkeypatch.setattr(TableRows, "opened", replace_then_open)
+    reader = lake.open()
+    assert reader.lookup(NAME, col("k") == 35).num_rows == 0  # the row group is gone, and so is the key
+    monkeypatch.setattr(TableRows, "opened", opened)
     lake.write("f1", columns(KEYS), **PLAIN)
     lake.refresh()
-    assert lake.open().lookup(NAME, col("k") == 35).num_rows == 1  # it has moved to another row group
+    assert reader.lookup(NAME, col("k") == 35).num_rows == 1
+    monkeypatch.setattr(TableRows, "opened", replace_then_open)
+    assert reader.lookup(NAME, col("k") == 35).num_rows == 1  # it has moved to another row group
+    assert new_files == []
     assert path.exists()

@@ -124,10 +124,10 @@ def test_other_places_are_listed_each_time(table: Path, monkeypatch: pytest.Monk
 
 
 def test_a_watch_leaves_no_descriptor_behind(table: Path) -> None:
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(5):
         watch = Watch()
         watch.enter(str(table), is_root=True)
         assert watch.is_quiet()
         del watch
-    assert len(os.listdir("/proc/self/fd")) <= before
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before

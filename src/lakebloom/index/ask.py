@@ -19,12 +19,13 @@ from lakebloom.tables.columns import folded_name
 from lakebloom.tables.spark_schema import defaults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import TypeVar
 
     from lakebloom.index.catalog import Index
     from lakebloom.predicate.prune import Pruned, Resolver
     from lakebloom.predicate.tree import Predicate
+    from lakebloom.predicate.units import IntArray
     from lakebloom.store.segments import Segment
     from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.files import TableFile
@@ -119,14 +120,22 @@ def prune(snapshot: Snapshot, predicate: Predicate) -> list[Pruned]:
 
 def candidates_of(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:
     """Return the units of one version that can match, in the order of the segments."""
-    found: list[Candidate] = []
+    return [
+        candidate
+        for segment, numbers in candidate_units(snapshot, predicate)
+        for candidate in candidates_in(segment, numbers)
+    ]
+
+
+def candidate_units(snapshot: Snapshot, predicate: Predicate) -> Iterator[tuple[Segment, IntArray]]:
+    """Yield the numbers of the units that can match for each segment that has any."""
     for number, (segment, pruned) in enumerate(zip(snapshot.segments, prune(snapshot, predicate), strict=True)):
         if pruned.keep.any():
-            found.extend(_units(segment, np.flatnonzero(pruned.keep & snapshot.current[number])))
-    return found
+            yield segment, np.flatnonzero(pruned.keep & snapshot.current[number])
 
 
-def _units(segment: Segment, numbers: np.ndarray[tuple[int], np.dtype[np.intp]]) -> list[Candidate]:
+def candidates_in(segment: Segment, numbers: IntArray) -> list[Candidate]:
+    """Return units of a segment by their numbers."""
     names = ("row_start", "row_count", "row_group_start", "row_group_count")
     columns = [segment.units.whole(name)[numbers].tolist() for name in names]
     files = segment.units.distinct_files

@@ -1,102 +1,189 @@
 """Looking rows up: candidates from the index, rows from the files, checked against the predicate.
 
-The answer is that of a full scan. Files are listed; one that the index does not know as it is now is read in full, and
-a candidate counts only for the file it was built from.
+The answer is that of a full scan. Files are listed, or watched since they were; one that the index does not know as it
+is now is read in full, and a candidate counts only for the file it was built from. Of a candidate the columns of the
+predicate are read first, and the others only where a row matches.
 """
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import TYPE_CHECKING, get_args
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from lakebloom.errors import DataFileError, InvalidArgumentError, UnsupportedSourceError
+from lakebloom.errors import DataFileError, InvalidArgumentError, NotFoundError, UnsupportedSourceError
 from lakebloom.index.ask import require_predicate
-from lakebloom.index.reads import Unindexed, reads_of
+from lakebloom.index.reads import Read, Unindexed, candidate_reads, reads_of
 from lakebloom.predicate.rows import row_mask
 from lakebloom.predicate.tree import columns as columns_of
 from lakebloom.tables.columns import format_name, parse_name
-from lakebloom.tables.listing import stat_file
+from lakebloom.tables.inventory import Inventory
+from lakebloom.tables.listing import is_remote, stat_file
 from lakebloom.tables.rows import TableRows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from lakebloom.index.ask import Reader
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.tree import Predicate
-    from lakebloom.tables.files import TableFile
+    from lakebloom.store.records import SourceRecord
+
+__all__ = ["Lookups", "Unindexed"]
+
+_REQUESTS = 16
+"""How many files of an object store are read at a time: each waits for the network."""
 
 
-def lookup(
-    reader: Reader,
-    predicate: Predicate,
-    columns: Sequence[str] | None,
-    limit: int | None,
-    unindexed: Unindexed,
-    options: Mapping[str, str],
-) -> pa.Table:
-    """Return the rows for which the predicate is TRUE."""
-    require_predicate(predicate)
-    if unindexed not in get_args(Unindexed):
-        raise InvalidArgumentError('unindexed must be "scan", "skip" or "error"', found=unindexed)
-    if limit is not None and limit < 0:
-        raise InvalidArgumentError("limit must not be negative", found=limit)
-    return reader.with_newest(lambda snapshot: _lookup(snapshot, predicate, columns, limit, unindexed, options))
+class Lookups:
+    """Looks rows up in the table of one index, and keeps what it learns of the table between questions."""
 
+    def __init__(self, reader: Reader, options: Mapping[str, str]) -> None:
+        self._reader = reader
+        self._options = options
+        self._table: _Table | None = None
 
-def _lookup(
-    snapshot: Snapshot,
-    predicate: Predicate,
-    columns: Sequence[str] | None,
-    limit: int | None,
-    unindexed: Unindexed,
-    options: Mapping[str, str],
-) -> pa.Table:
-    source = snapshot.entry.source
-    if source.format != "parquet":
-        raise UnsupportedSourceError(
-            "lookup reads Parquet files only",
-            found=f"a {source.format} table",
-            hint="query the table with Spark; lake.candidates() names the files that can match",
-        )
-    rows = TableRows(
-        source.locations,
-        source.schema_json or "",
-        source.partition_columns,
-        options,
-        case_sensitive=source.case_sensitive,
-    )
-    wanted = rows.top_level_names if columns is None else [_top_level(name) for name in columns]
-    output = rows.schema_of(wanted)
-    read = rows.schema_of(dict.fromkeys([*wanted, *(path[0] for path in columns_of(predicate))]))
-    parts: list[pa.Table] = []
-    found = 0
-    for part in reads_of(snapshot, predicate, rows.files(), unindexed):
-        if limit is not None and found >= limit:
-            break
-        table = _read_unchanged(rows, part.file, part.row_groups, read, options)
-        matching = table.filter(row_mask(predicate, table, rows.types)).select(output.names)
-        found += matching.num_rows
-        parts.append(matching)
-    whole = pa.concat_tables([output.empty_table(), *parts])
-    return whole if limit is None else whole.slice(0, limit)
+    def rows(
+        self, predicate: Predicate, columns: Sequence[str] | None, limit: int | None, unindexed: Unindexed
+    ) -> pa.Table:
+        """Return the rows for which the predicate is TRUE."""
+        require_predicate(predicate)
+        if unindexed not in get_args(Unindexed):
+            raise InvalidArgumentError('unindexed must be "scan", "skip" or "error"', found=unindexed)
+        if limit is not None and limit < 0:
+            raise InvalidArgumentError("limit must not be negative", found=limit)
+        return self._reader.with_newest(lambda snapshot: self._rows(snapshot, predicate, columns, limit, unindexed))
 
-
-def _read_unchanged(
-    rows: TableRows, file: TableFile, row_groups: Sequence[int] | None, schema: pa.Schema, options: Mapping[str, str]
-) -> pa.Table:
-    """Read row groups of a file; all of it, if it was replaced since it was listed and the index speaks of another."""
-    if row_groups is not None:
-        try:
-            table = rows.read(file, row_groups, schema)
-        except (DataFileError, IndexError):  # it may have no such row groups any more
-            if stat_file(file.uri, options) == file:
-                raise
+    def _rows(
+        self,
+        snapshot: Snapshot,
+        predicate: Predicate,
+        columns: Sequence[str] | None,
+        limit: int | None,
+        unindexed: Unindexed,
+    ) -> pa.Table:
+        table = self._table_of(snapshot.entry.source)
+        search = _Search(table.rows, predicate, columns, self._options, unindexed)
+        if unindexed == "skip":
+            reads = sorted(candidate_reads(snapshot, predicate), key=lambda read: read.file.uri)
         else:
-            if stat_file(file.uri, options) == file:
-                return table
-    return rows.read(file, None, schema)
+            reads = reads_of(snapshot, predicate, table.inventory.files(), unindexed)
+        parts, found = [search.output.empty_table()], 0
+        for part in search.run(reads):
+            parts.append(part)
+            found += part.num_rows
+            if limit is not None and found >= limit:
+                break
+        whole = pa.concat_tables(parts)
+        return whole if limit is None else whole.slice(0, limit)
+
+    def _table_of(self, source: SourceRecord) -> _Table:
+        if self._table is None or self._table.source != source:
+            self._table = _Table(source, self._options)
+        return self._table
+
+
+class _Table:
+    """The table of an index, as its log describes it."""
+
+    def __init__(self, source: SourceRecord, options: Mapping[str, str]) -> None:
+        if source.format != "parquet":
+            raise UnsupportedSourceError(
+                "lookup reads Parquet files only",
+                found=f"a {source.format} table",
+                hint="query the table with Spark; lake.candidates() names the files that can match",
+            )
+        self.source = source
+        self.inventory = Inventory(source.locations, options)
+        self.rows = TableRows(
+            source.locations,
+            source.schema_json or "",
+            source.partition_columns,
+            options,
+            case_sensitive=source.case_sensitive,
+        )
+
+
+class _Search:
+    """One question about the rows of some files."""
+
+    def __init__(
+        self,
+        rows: TableRows,
+        predicate: Predicate,
+        columns: Sequence[str] | None,
+        options: Mapping[str, str],
+        unindexed: Unindexed,
+    ) -> None:
+        self._rows, self._predicate, self._options, self._unindexed = rows, predicate, options, unindexed
+        wanted = rows.top_level_names if columns is None else [_top_level(name) for name in columns]
+        self.output = rows.schema_of(wanted)
+        self._asked = rows.schema_of(dict.fromkeys(path[0] for path in columns_of(predicate)))
+        self._others = rows.schema_of(name for name in self.output.names if name not in self._asked.names)
+
+    def run(self, reads: Sequence[Read]) -> Iterator[pa.Table]:
+        """Yield the matching rows of each file, in the order of the reads; those of no file are left out."""
+        if len(reads) > 1:
+            pool = _pool(_REQUESTS if is_remote(reads[0].file.uri) else os.cpu_count() or 1)
+            tasks = [pool.submit(self._of_file, read, False) for read in reads]
+            try:
+                for task in tasks:
+                    yield from task.result()
+            finally:  # also when the caller has enough
+                for task in tasks:
+                    task.cancel()
+        else:
+            for read in reads:
+                yield from self._of_file(read, True)
+
+    def _of_file(self, read: Read, use_threads: bool) -> list[pa.Table]:
+        """Return the matching rows of a file as it is now, whatever the index knows about its row groups."""
+        if read.row_groups is not None:
+            try:
+                found = self._read(read, use_threads)
+            except (DataFileError, NotFoundError, IndexError):  # it may have no such row groups any more
+                if stat_file(read.file.uri, self._options) == read.file:
+                    raise
+            else:
+                if found is not None:
+                    return found
+            if self._unindexed == "skip":
+                return []
+        now = stat_file(read.file.uri, self._options) or read.file
+        return self._read(Read(now, None), use_threads) or []
+
+    def _read(self, read: Read, use_threads: bool) -> list[pa.Table] | None:
+        """Return the matching rows; None where the file is another one, so that its row groups mean nothing."""
+        found, question = [], self._predicate if read.question is None else read.question
+        with self._rows.opened(read.file) as opened:
+            for group in opened.row_groups if read.row_groups is None else read.row_groups:
+                asked = opened.read([group], self._asked, use_threads=use_threads)
+                numbers = pc.indices_nonzero(row_mask(question, asked, self._rows.types))
+                if len(numbers):
+                    others = opened.take(group, numbers, self._others, use_threads=use_threads)
+                    found.append(self._output(asked.take(numbers), others))
+        if stat_file(read.file.uri, self._options) == read.file:
+            self._rows.keep_footer(opened)
+        elif read.row_groups is not None:
+            return None
+        return found
+
+    def _output(self, asked: pa.Table, others: pa.Table) -> pa.Table:
+        columns = [(asked if name in self._asked.names else others)[name] for name in self.output.names]
+        return pa.table(columns, schema=self.output)
+
+
+@lru_cache(maxsize=2)
+def _pool(workers: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers, thread_name_prefix="lakebloom-lookup")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a fork has no threads but its own
 
 
 def _top_level(name: str) -> str:

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from lakebloom.errors import DataFileError, IndexStateError
-from lakebloom.index.ask import candidates_of
+from lakebloom.index.ask import candidate_units, candidates_in
+from lakebloom.index.narrowing import Narrowing, long_lists
+from lakebloom.predicate.tree import Or
 from lakebloom.tables.listing import stat_file
 
 if TYPE_CHECKING:
@@ -35,30 +37,46 @@ class Read:
     """None: all of them, whatever the file is by then."""
     shared: bool = False
     """Whether others read the rest of the same file."""
+    question: Predicate | None = None
+    """What to ask of these row groups instead of the predicate: shorter, and with the same answer."""
 
 
 def reads_of(
     snapshot: Snapshot, predicate: Predicate, listed: Sequence[TableFile], unindexed: Unindexed = "scan"
 ) -> list[Read]:
-    """Return what to read of the files that a table has now."""
-    known = snapshot.files
-    candidates: dict[TableFile, set[int]] = {}
-    for candidate in candidates_of(snapshot, predicate):
-        candidates.setdefault(candidate.file, set()).update(candidate.row_groups)
-    unknown = [file for file in listed if known.get(file.uri) != file]
+    """Return what to read of the files that a table has now, in the order of their URIs."""
+    unknown = snapshot.unknown(listed)
     if unknown and unindexed == "error":
         raise IndexStateError(
             f"{len(unknown)} files of the table are not in the index as they are now",
             found=unknown[0].uri,
             hint='refresh the index, or pass unindexed="scan" to read them in full',
         )
-    reads: list[Read] = []
-    for file in listed:
-        if file in candidates:
-            reads.append(Read(file, tuple(sorted(candidates[file]))))
-        elif known.get(file.uri) != file and unindexed == "scan":
-            reads.append(Read(file, None))
-    return reads
+    reads = [read for read in candidate_reads(snapshot, predicate) if snapshot.is_listed(read.file, listed)]
+    reads += [Read(file, None) for file in unknown if unindexed == "scan"]
+    return sorted(reads, key=lambda read: read.file.uri)
+
+
+def candidate_reads(snapshot: Snapshot, predicate: Predicate) -> list[Read]:
+    """Return what can match of the files that the index knows, whatever has become of them."""
+    narrowing = Narrowing(snapshot, predicate) if long_lists(predicate) else None
+    groups: dict[TableFile, set[int]] = {}
+    questions: dict[TableFile, list[Predicate]] = {}
+    for segment, numbers in candidate_units(snapshot, predicate):
+        candidates = candidates_in(segment, numbers)
+        for candidate in candidates:
+            groups.setdefault(candidate.file, set()).update(candidate.row_groups)
+        if narrowing is not None:
+            for candidate, question in zip(candidates, narrowing.of_units(segment, numbers), strict=True):
+                questions.setdefault(candidate.file, []).append(question)
+    return [
+        Read(file, tuple(sorted(numbers)), question=_any_of(questions.get(file, [])))
+        for file, numbers in groups.items()
+    ]
+
+
+def _any_of(questions: Sequence[Predicate]) -> Predicate | None:
+    return questions[0] if len(questions) == 1 else Or(tuple(questions)) if questions else None
 
 
 def row_group_counts(snapshot: Snapshot) -> dict[TableFile, int]:
@@ -78,12 +96,13 @@ def packed(reads: Sequence[Read], counts: Mapping[TableFile, int], target_bytes:
     tasks: list[tuple[Read, ...]] = []
     task: list[Read] = []
     size = 0.0
-    for read, bytes_ in (part for read in reads for part in _cut(read, counts.get(read.file), target_bytes)):
-        if task and size + bytes_ > target_bytes:
+    parts = (part for read in reads for part in _cut(read, counts.get(read.file), target_bytes))
+    for part, part_bytes in parts:
+        if task and size + part_bytes > target_bytes:
             tasks.append(tuple(task))
             task, size = [], 0.0
-        task.append(read)
-        size += bytes_ + _OPEN_COST_BYTES
+        task.append(part)
+        size += part_bytes + _OPEN_COST_BYTES
     return [*tasks, tuple(task)] if task else tasks
 
 
@@ -99,9 +118,7 @@ def _cut(read: Read, count: int | None, target_bytes: int) -> Iterator[tuple[Rea
         yield replace(read, row_groups=part, shared=len(part) < len(groups)), bytes_a_group * len(part)
 
 
-def batches_of(
-    rows: TableRows, read: Read, schema: pa.Schema, options: Mapping[str, str]
-) -> Iterator[pa.RecordBatch]:
+def batches_of(rows: TableRows, read: Read, schema: pa.Schema, options: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
     """Yield the rows to read; of a file that was replaced since it was listed, all rows.
 
     Raises DataFileError for a file that changes while it is read, or that was replaced when only a part of it is read

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,13 +12,22 @@ import numpy as np
 from lakebloom.store.segments import Segment
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Sequence
 
     from lakebloom.predicate.units import IntArray
     from lakebloom.sbbf.kernels import BoolArray
     from lakebloom.storage import Storage
     from lakebloom.store.records import Entry
     from lakebloom.tables.files import TableFile
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A listing of the table, and what of it the index knows."""
+
+    listed: Sequence[TableFile]
+    known: frozenset[TableFile]
+    unknown: list[TableFile]
 
 
 class Snapshot:
@@ -28,6 +38,7 @@ class Snapshot:
 
     def __init__(self, storage: Storage, entry: Entry, earlier: Snapshot | None = None) -> None:
         self.entry = entry
+        self._last_compared: _Compared | None = None
         self.storage = storage
         known = {} if earlier is None else {segment.record.id: segment for segment in earlier.segments}
         self.segments: list[Segment] = [
@@ -38,6 +49,21 @@ class Snapshot:
     def files(self) -> dict[str, TableFile]:
         """Each file that the index knows, as it was when it was last indexed."""
         return {file.uri: file for segment in self.segments for file in segment.units.distinct_files}
+
+    def unknown(self, listed: Sequence[TableFile]) -> list[TableFile]:
+        """Return those of the listed files that the index does not know as they are now."""
+        return self._compared(listed).unknown
+
+    def is_listed(self, file: TableFile, listed: Sequence[TableFile]) -> bool:
+        """Tell whether a file that the index knows is listed as the index knows it."""
+        return file in self._compared(listed).known
+
+    def _compared(self, listed: Sequence[TableFile]) -> _Compared:
+        kept = self._last_compared  # of one list after the other: a table that nobody changes is listed once
+        if kept is None or kept.listed is not listed:
+            unknown = [file for file in listed if self.files.get(file.uri) != file]
+            self._last_compared = kept = _Compared(listed, frozenset(listed).difference(unknown), unknown)
+        return kept
 
     @cached_property
     def current(self) -> list[BoolArray]:

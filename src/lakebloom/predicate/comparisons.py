@@ -28,9 +28,13 @@ _OPERATORS: dict[Operator, Callable[[Any, Any], Any]] = {
 def is_one_of(domain: Domain, column: pa.ChunkedArray, literals: Sequence[Literal]) -> pa.ChunkedArray:
     """Tell for each value of a column in this domain whether it equals one of the literals, none of them NULL."""
     values = values_in(domain, literals)
+    if len(values) == 1 and domain is not Domain.DOUBLES:
+        return pc.equal(column, values[0])
     found = pc.is_in(column, value_set=values)
     if domain is Domain.DOUBLES and pc.any(pc.is_nan(values)).as_py():
         found = pc.or_(found, pc.fill_null(pc.is_nan(column), False))
+    if not column.null_count:
+        return found
     return pc.if_else(pc.is_null(column), pa.scalar(None, pa.bool_()), found)
 
 

@@ -139,17 +139,28 @@ class Segment:
         return self._rates[column]
 
     def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
-        """Tell for each unit whether it may hold a value with one of these hashes."""
+        """Tell for each unit whether it may hold a value with one of these distinct hashes."""
         number = self._columns[column]
         tile_of_unit = self.units.tiles(number)
-        distinct = np.unique(hashes)
         keep: BoolArray = np.ones(len(tile_of_unit), dtype=np.bool_)  # also where a unit has no tile
         for tile_number, layers in self._readers(number).items():
-            hit = self._probe(layers, distinct)
+            hit = self._probe(layers, hashes)
             if len(hit) == len(keep):
                 return hit  # the only tile
             keep[tile_of_unit == tile_number] = hit
         return keep
+
+    def which(self, column: ColumnPath, hashes: HashArray, units: np.ndarray[Any, np.dtype[np.int64]]) -> BoolArray:
+        """Tell for each hash and each of these units, [num_hashes, len(units)], whether the unit may hold it."""
+        number = self._columns[column]
+        tile_of_unit = self.units.tiles(number)
+        passed = np.ones((len(hashes), len(units)), dtype=np.bool_)
+        for tile_number, layers in self._readers(number).items():
+            slots = np.cumsum(tile_of_unit == tile_number) - 1  # the j-th unit that names a tile is its j-th
+            inside = np.flatnonzero(tile_of_unit[units] == tile_number)
+            if len(inside):
+                passed[:, inside] = _probe_each(layers, hashes, slots[units[inside]])
+        return passed
 
     def layers(self, column: int) -> dict[int, list[TileRecord]]:
         """Return the tiles of a column by number, each as its layers."""
@@ -188,6 +199,17 @@ def _probe_some(layers: list[TileReader], hashes: HashArray) -> BoolArray:
             kernels.check_tile(words, rows, hashes, passed)
     hit: BoolArray = np.any(passed, axis=0)
     return hit
+
+
+def _probe_each(layers: list[TileReader], hashes: HashArray, slots: np.ndarray[Any, Any]) -> BoolArray:
+    passed: BoolArray = np.ones((len(hashes), len(slots)), dtype=np.bool_)
+    for number, layer in enumerate(layers):
+        mixed = hashes if number == 0 else mix(hashes)
+        words, rows = layer.rows(portable.block_numbers(mixed, layer.tile.num_blocks))
+        wanted = portable.masks(mixed)
+        for i, slot in enumerate(slots.tolist()):
+            passed[:, i] &= ((words[rows, slot] & wanted) == wanted).all(axis=1)
+    return passed
 
 
 def _shown_rate(layer: TileReader) -> float:

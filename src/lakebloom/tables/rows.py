@@ -6,7 +6,10 @@ A column that an old file lacks is NULL, one that was widened since is cast, par
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +27,8 @@ from lakebloom.tables.stored_columns import StoredColumns
 __all__ = ["TableRows"]
 
 _BATCH_ROWS, _BATCH_BYTES = 1 << 16, 16 << 20
+_FOOTER_BYTES = 16 << 20
+"""How much of footers is kept, as they are stored; parsed, they take about ten times as much."""
 
 
 class TableRows:
@@ -44,6 +49,7 @@ class TableRows:
         self._options = options
         self._schema = arrow_schema(schema_json)
         self._defaults = defaults(json.loads(schema_json))
+        self._footers = _Footers()
         self.types: dict[ColumnPath, str] = dict(leaf_types(schema_json))
 
     @property
@@ -71,20 +77,26 @@ class TableRows:
         """Return the table's files as they are now."""
         return list_files(self._locations, self._options)
 
-    def read(self, file: TableFile, row_groups: Sequence[int] | None, schema: pa.Schema) -> pa.Table:
-        """Return the rows of some row groups (None: all) in this schema. Raises DataFileError."""
+    @contextmanager
+    def opened(self, file: TableFile) -> Iterator[OpenFile]:
+        """Open a file, to read some of its rows. Raises DataFileError, here and while it is read."""
         with open_source(file.uri, self._options) as source, reading(file.uri):
-            parquet = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
-            return self._read(file, parquet, row_groups, schema)
+            known = self._footers.get(file)
+            parquet = parquet_file(file.uri, source, metadata=None if known is None else known.metadata)
+            if known is None:
+                known = _Footer(parquet.metadata, StoredColumns(parquet, case_sensitive=self._case_sensitive))
+            yield OpenFile(self, file, source, parquet, known)
 
-    def batches(
-        self, file: TableFile, row_groups: Sequence[int] | None, schema: pa.Schema
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the same rows in batches, with the memory of one batch. Raises DataFileError."""
+    def keep_footer(self, opened: OpenFile) -> None:
+        """Remember a file's footer. To be called when it is certain that the file was not replaced meanwhile."""
+        self._footers.add(opened.file, opened.footer)
+
+    def batches(self, file: TableFile, row_groups: Sequence[int] | None, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of some row groups (None: all) in batches, with the memory of one. Raises DataFileError."""
         with open_source(file.uri, self._options) as source:
             with reading(file.uri):
                 parquet = parquet_file(file.uri, source)
-                view = self._view(file, parquet, schema)
+                view = self.view(file, StoredColumns(parquet, case_sensitive=self._case_sensitive), schema)
                 groups = list(range(parquet.metadata.num_row_groups) if row_groups is None else row_groups)
             for group in groups:
                 for table in _tables(file, parquet, group, view.names):
@@ -92,16 +104,8 @@ class TableRows:
                         batches = view.rows(table, table.num_rows).to_batches()
                     yield from batches
 
-    def _read(
-        self, file: TableFile, parquet: pq.ParquetFile, row_groups: Sequence[int] | None, schema: pa.Schema
-    ) -> pa.Table:
-        view = self._view(file, parquet, schema)
-        groups = list(range(parquet.metadata.num_row_groups) if row_groups is None else row_groups)
-        num_rows = sum(parquet.metadata.row_group(group).num_rows for group in groups)
-        return view.rows(parquet.read_row_groups(groups, columns=view.names), num_rows)
-
-    def _view(self, file: TableFile, parquet: pq.ParquetFile, schema: pa.Schema) -> _View:
-        stored = StoredColumns(parquet, case_sensitive=self._case_sensitive)
+    def view(self, file: TableFile, stored: StoredColumns, schema: pa.Schema) -> _View:
+        """Return how the columns of one file become those of a schema."""
         partitions = self._partition_values(file, schema)
         found = {field.name: stored.find(field.name) for field in schema if field.name not in partitions}
         for name in (name for name, in_file in found.items() if in_file is None):
@@ -124,6 +128,78 @@ class TableRows:
         scheme, _, rest = file.uri.partition("://")
         values = partition_values(file.uri, [f"{scheme}://{rest.partition('/')[0]}"], names)
         return {name: pa.array([value], pa.string()) for name, value in values.items()}
+
+
+class OpenFile:
+    """One file of a table, open for reading."""
+
+    def __init__(
+        self, rows: TableRows, file: TableFile, source: pa.NativeFile, parquet: pq.ParquetFile, footer: _Footer
+    ) -> None:
+        self._rows, self._source, self._parquet = rows, source, parquet
+        self.file, self.footer = file, footer
+
+    @property
+    def row_groups(self) -> range:
+        """The numbers of its row groups."""
+        return range(self._parquet.metadata.num_row_groups)
+
+    def read(self, row_groups: Sequence[int], schema: pa.Schema, *, use_threads: bool = True) -> pa.Table:
+        """Return the rows of some row groups."""
+        view = self._rows.view(self.file, self.footer.stored, schema)
+        metadata = self.footer.metadata
+        num_rows = sum(metadata.row_group(group).num_rows for group in row_groups)
+        table = self._parquet.read_row_groups(list(row_groups), columns=view.names, use_threads=use_threads)
+        return view.rows(table, num_rows)
+
+    def take(self, row_group: int, numbers: pa.Array, schema: pa.Schema, *, use_threads: bool = True) -> pa.Table:
+        """Return some rows of a row group, by their numbers in it."""
+        view = self._rows.view(self.file, self.footer.stored, schema)
+        repeating = self._dictionaries(row_group, view.names)
+        parquet = self._parquet
+        if repeating:
+            # Most of what is decoded is not taken: numbers are decoded much faster than what they stand for.
+            parquet = parquet_file(self.file.uri, self._source, metadata=self.footer.metadata, dictionaries=repeating)
+        table = parquet.read_row_group(row_group, columns=view.names, use_threads=use_threads)
+        return view.rows(table.take(numbers), len(numbers))
+
+    def _dictionaries(self, row_group: int, names: Sequence[str]) -> list[str]:
+        """Return those top-level columns of bytes that are stored with a dictionary."""
+        group = self.footer.metadata.row_group(row_group)
+        chunks = (group.column(i) for i in range(group.num_columns))
+        return [
+            chunk.path_in_schema
+            for chunk in chunks
+            if chunk.path_in_schema in names and chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Footer:
+    metadata: Any
+    stored: StoredColumns
+
+
+class _Footers:
+    """Footers that were read before: parsing one takes longer than reading a few rows."""
+
+    def __init__(self) -> None:
+        self._known: dict[TableFile, _Footer] = {}
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def get(self, file: TableFile) -> _Footer | None:
+        return self._known.get(file)
+
+    def add(self, file: TableFile, footer: _Footer) -> None:
+        with self._lock:
+            if file in self._known:
+                return
+            self._known[file] = footer
+            self._bytes += footer.metadata.serialized_size
+            while self._bytes > _FOOTER_BYTES and len(self._known) > 1:
+                oldest = next(iter(self._known))
+                self._bytes -= self._known.pop(oldest).metadata.serialized_size
 
 
 class _View:

@@ -1,0 +1,85 @@
+"""A long list of values, cut down for each file to those that its filters let through.
+
+A value that a unit's filters do not know is in none of its rows, so that for these rows the shorter list asks the same.
+Most files of a long list hold one value or none, and a row is compared with one value much faster than with thousands.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from lakebloom.index.ask import resolver
+from lakebloom.predicate.literals import to_hash
+from lakebloom.predicate.tree import And, IsIn, Or
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.predicate.tree import Literal, Predicate
+    from lakebloom.predicate.units import BoolArray, IntArray
+    from lakebloom.sbbf.kernels import HashArray
+    from lakebloom.store.segments import Segment
+
+__all__ = ["LONG_LIST", "Narrowing", "long_lists"]
+
+LONG_LIST = 8
+"""From so many values on a list is cut down."""
+
+
+def long_lists(predicate: Predicate) -> list[IsIn]:
+    """Return the lists whose rows must be TRUE to matter: under NOT, a shorter list would be another question.
+
+    >>> from lakebloom.predicate.build import col
+    >>> [len(leaf.values) for leaf in long_lists(col("a").isin(range(9)) & ~col("b").isin(range(9)))]
+    [9]
+    """
+    if isinstance(predicate, And | Or):
+        return [leaf for child in predicate.children for leaf in long_lists(child)]
+    return [predicate] if isinstance(predicate, IsIn) and len(predicate.values) >= LONG_LIST else []
+
+
+class Narrowing:
+    """Cuts down the lists of a predicate for units of one version. Values are hashed once."""
+
+    def __init__(self, snapshot: Snapshot, predicate: Predicate) -> None:
+        self._predicate = predicate
+        self._resolve = resolver(snapshot)
+        self._lists = long_lists(predicate)
+        self._hashes: dict[tuple[int, str], HashArray | None] = {}
+
+    def of_units(self, segment: Segment, units: IntArray) -> list[Predicate]:
+        """Return the predicate for each of these units, which can match."""
+        found: list[tuple[IsIn, BoolArray]] = []
+        for leaf in self._lists:
+            column = self._resolve(leaf.column)
+            kind = None if column is None else segment.column_type(column)
+            hashes = None if column is None or kind is None else self._of_leaf(leaf, kind)
+            if column is not None and hashes is not None:
+                found.append((leaf, segment.which(column, hashes, units)))
+        return [self._cut(self._predicate, [(leaf, kept[:, i]) for leaf, kept in found]) for i in range(len(units))]
+
+    def _of_leaf(self, leaf: IsIn, kind: str) -> HashArray | None:
+        key = id(leaf), kind
+        if key not in self._hashes:
+            hashes = [to_hash(value, kind) for value in _not_null(leaf)]
+            known = [h for h in hashes if h is not None]
+            self._hashes[key] = np.array(known, dtype=np.uint64) if len(known) == len(hashes) else None
+        return self._hashes[key]
+
+    def _cut(self, predicate: Predicate, found: Sequence[tuple[IsIn, BoolArray]]) -> Predicate:
+        for leaf, kept in found:
+            if predicate is leaf:
+                values = _not_null(leaf)
+                return IsIn(leaf.column, tuple(values[i] for i in np.flatnonzero(kept).tolist()))
+        if isinstance(predicate, And | Or):
+            children = tuple(self._cut(child, found) for child in predicate.children)
+            return msgspec.structs.replace(predicate, children=children)
+        return predicate
+
+
+def _not_null(leaf: IsIn) -> list[Literal]:
+    return [value for value in leaf.values if not value.is_null]  # NULL equals nothing, and makes no row TRUE
