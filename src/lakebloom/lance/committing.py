@@ -8,6 +8,7 @@ refuses the commit.
 from __future__ import annotations
 
 import datetime
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from lakebloom.lance.building import BuiltSegment
     from lakebloom.lance.segments import DatasetColumn
 
-__all__ = ["commit_segments", "existing", "merged", "remove_segments", "segment_record"]
+__all__ = ["commit_segments", "existing", "merged", "remove_segments", "require_free", "segment_record"]
 
 _INDEX_VERSION = 0
 """That of all Bloom filter indexes so far."""
@@ -81,7 +82,7 @@ def merged(dataset: LanceDataset, records: Sequence[Index], count: int | None) -
     if count is None or count >= len(records):
         return list(records)
     bounds = [round(len(records) * part / count) for part in range(count + 1)]
-    groups = [records[start:stop] for start, stop in zip(bounds[:-1], bounds[1:], strict=True)]
+    groups = [records[start:stop] for start, stop in itertools.pairwise(bounds)]
     with failures_named("Lance could not merge the segments of the index", BuildFailedError, "pass segments=None"):
         return [group[0] if len(group) == 1 else dataset.merge_existing_index_segments(list(group)) for group in groups]
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +33,7 @@ from lakebloom.lance.zones import ZoneFilter
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 from lakebloom.sbbf.filter import Sbbf
 
-__all__ = ["FILE_NAME", "FPP", "ROWS_PER_ZONE", "IndexFileContent", "read_index_file", "write_index_file"]
+__all__ = ["FILE_NAME", "FPP", "ROWS_PER_ZONE", "IndexFileContent", "RowNumbers", "read_index_file", "write_index_file"]
 
 FILE_NAME = "bloomfilter.lance"
 ROWS_PER_ZONE, FPP = 8192, 0.00057
@@ -53,8 +53,7 @@ _ZONES_PER_READ, _ZONES_PER_WRITE = 8, 8192
 """Arrow's binary columns end at 2 GiB: eight of the largest filters that Lance makes, or all that one task holds."""
 _HINT = "drop the index and build it again"
 
-if TYPE_CHECKING:
-    RowNumbers = np.ndarray[tuple[int], np.dtype[np.uint32]]
+RowNumbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint32]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +95,7 @@ def _require_schema(path: str, schema: pa.Schema) -> None:
         if position < 0 or schema.field(position).type != wanted.type:
             raise IndexFormatError(
                 f"{path} is a Lance file, but no Bloom filter index: it needs a column {wanted.name} of {wanted.type}",
-                found=f"columns {', '.join(f'{name} {kind}' for name, kind in zip(schema.names, schema.types))}",
+                found=f"columns {', '.join(f'{field.name} {field.type}' for field in schema)}",
                 hint="name the bloomfilter.lance of a Bloom filter index",
             )
 
@@ -113,7 +112,8 @@ def _zones(path: str, batch: pa.RecordBatch) -> Iterable[ZoneFilter]:
     *facts, bits = columns
     if any(column.null_count for column in columns):
         raise CorruptIndexError(f"{path} has a zone without one of its values", found="NULL", hint=_HINT)
-    for fragment_id, zone_start, zone_length, has_null, data in zip(*(c.to_pylist() for c in facts), bits):
+    rows = zip(*(column.to_pylist() for column in facts), bits, strict=True)
+    for fragment_id, zone_start, zone_length, has_null, data in rows:
         buffer = data.as_buffer()
         if buffer.size % BYTES_PER_BLOCK:
             raise CorruptIndexError(

@@ -58,7 +58,10 @@ def failures_named(doing: str, otherwise: type[LakebloomError], hint: str) -> It
 def open_dataset(
     dataset: LanceDataset | object, storage_options: Mapping[str, str] | None = None, version: int | None = None
 ) -> LanceDataset:
-    """Return a dataset as it is, or that at a path or URI. Raises NotFoundError, StorageError, UnsupportedSourceError."""
+    """Return a dataset as it is, or that at a path or URI.
+
+    Raises NotFoundError, AccessDeniedError or StorageError, and UnsupportedSourceError for what is no dataset.
+    """
     require_lance()
     import lance
 

@@ -32,8 +32,8 @@ def open_index(
 
     ``dataset`` is one that is open, or its path or URI; ``storage_options`` are those of Lance.
 
-    Raises IndexNotFoundError, IndexFormatError for an index or a file of another kind, CorruptIndexError, NotFoundError,
-    AccessDeniedError, StorageError, and UnsupportedSourceError for what is no dataset or where pylance is missing.
+    Raises IndexNotFoundError, IndexFormatError for an index or file of another kind, CorruptIndexError; NotFoundError,
+    AccessDeniedError or StorageError; UnsupportedSourceError for what is no dataset, and where pylance is missing.
     """
     if isinstance(source, LanceIndex):
         return source
