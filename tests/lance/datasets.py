@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
-if TYPE_CHECKING:
-    from pathlib import Path
+import lakebloom.lance
 
+if TYPE_CHECKING:
     from lance import LanceDataset
 
 ROWS, ROWS_PER_FRAGMENT, ROWS_PER_ZONE, FPP = 2500, 1000, 256, 0.01
@@ -120,3 +121,20 @@ def rows_scanned(dataset: LanceDataset, condition: str) -> str:
     """How many rows Lance read, as its own plan counted them."""
     plan = str(dataset.scanner(columns=["i"], filter=condition).analyze_plan())
     return re.findall(r"rows_scanned=([^,\]]+)", plan)[0]  # type: ignore[no-any-return]
+
+
+def index_file(dataset: LanceDataset, name: str) -> tuple[Any, ...]:
+    """All bytes of an index file but those of its schema, where Lance writes the metadata in any order; and these."""
+    from lance.file import LanceFileReader
+
+    (path,) = lakebloom.lance.open_index(dataset, name).files
+    described = LanceFileReader(path).metadata()
+    schema = described.global_buffers[0]
+    data = Path(path).read_bytes()
+    return data[: schema.position], data[schema.position + schema.size :], described.schema, described.schema.metadata
+
+
+def size_of(dataset: LanceDataset, name: str) -> int:
+    (index,) = [index for index in dataset.describe_indices() if index.name == name]
+    assert index.total_size_bytes is not None
+    return int(index.total_size_bytes)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,14 +19,18 @@ from tests.lance.datasets import (
     FPP,
     ROWS_PER_ZONE,
     index_by_lance,
+    index_file,
     literal,
     numbers,
+    size_of,
     uses_index,
     with_nulls,
     write,
 )  # fmt: skip
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lance import LanceDataset
 
 lance = pytest.importorskip("lance")
@@ -57,23 +60,6 @@ def build(
     kept = {record.uuid for record in final}
     remove_segments(dataset, [record.uuid for record in records if record.uuid not in kept])
     return lance.dataset(dataset.uri)
-
-
-def index_file(dataset: LanceDataset, name: str) -> tuple[Any, ...]:
-    """All bytes of an index file but those of its schema, where Lance writes the metadata in any order; and these."""
-    from lance.file import LanceFileReader
-
-    (path,) = lakebloom.lance.open_index(dataset, name).files
-    described = LanceFileReader(path).metadata()
-    schema = described.global_buffers[0]
-    data = Path(path).read_bytes()
-    return data[: schema.position], data[schema.position + schema.size :], described.schema, described.schema.metadata
-
-
-def size_of(dataset: LanceDataset, name: str) -> int:
-    (index,) = [index for index in dataset.describe_indices() if index.name == name]
-    assert index.total_size_bytes is not None
-    return int(index.total_size_bytes)
 
 
 @pytest.mark.parametrize("deleted", [None, SOME_DELETED], ids=["whole", "with deletions"])

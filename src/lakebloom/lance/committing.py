@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import datetime
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import BuildFailedError, CommitConflictError, IndexExistsError
 from lakebloom.lance.index_file import FILE_NAME
 from lakebloom.lance.library import failures_named
-from lakebloom.lance.segments import DETAILS, index_directory
+from lakebloom.lance.segments import DETAILS, index_directory, leaves
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["commit_segments", "existing", "merged", "remove_segments", "require_free", "segment_record"]
 
+_CHANGED = "the dataset changed meanwhile: build the index again"
 _INDEX_VERSION = 0
 """That of all Bloom filter indexes so far."""
 
@@ -92,16 +93,25 @@ def commit_segments(dataset: LanceDataset, records: Sequence[Index], replaced: S
     import lance
 
     operation = lance.LanceOperation.CreateIndex(list(records), list(replaced))
-    with failures_named(
-        f"cannot commit the index to {dataset.uri}",
-        CommitConflictError,
-        "the dataset changed meanwhile: build it again",
-    ):
+    with failures_named(f"cannot commit the index to {dataset.uri}", CommitConflictError, _CHANGED):
+        _require_fields(dataset, {field for record in records for field in record.fields})
         return lance.LanceDataset.commit(dataset, operation, read_version=dataset.version)
 
 
+def _require_fields(dataset: LanceDataset, field_ids: set[int]) -> None:
+    """Raise CommitConflictError where a column was dropped or rewritten meanwhile, which Lance does not look at."""
+    newest = dataset.checkout_version(dataset.latest_version)
+    missing = field_ids - {column.field_id for column in leaves(newest)}
+    if missing:
+        raise CommitConflictError(
+            f"the column is no longer in the newest version of {dataset.uri}",
+            found=f"no field {missing}",
+            hint=_CHANGED,
+        )
+
+
 def remove_segments(
-    dataset: LanceDataset, segments: Sequence[str], storage_options: Mapping[str, str] | None = None
+    dataset: LanceDataset, segments: Collection[str], storage_options: Mapping[str, str] | None = None
 ) -> None:
     """Delete the files of segments that will not be committed. What stays behind, Lance's own cleanup removes."""
     from lance.file import LanceFileSession

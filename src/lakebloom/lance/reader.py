@@ -82,7 +82,9 @@ def candidates(
 def _of_dataset(dataset: LanceDataset, name: str, storage_options: Mapping[str, str] | None) -> LanceIndex:
     with failures_named(f"cannot read the indexes of {dataset.uri}", CorruptIndexError, "check the dataset with Lance"):
         described = find_index(dataset, name)
-        there = {fragment.fragment_id for fragment in dataset.get_fragments()}
+        fragments = {fragment.fragment_id: fragment.metadata for fragment in dataset.get_fragments()}
+    # An overlay gives rows other values without a word to the index.
+    there = {number for number, fragment in fragments.items() if not fragment.overlays}
     options = storage_options if storage_options is not None else dataset.latest_storage_options()
     contents = [(read_index_file(path, options), covered & there) for path, covered in described.files]
     zones = [zone for content, covered in contents for zone in content.zones if zone.fragment_id in covered]
@@ -97,5 +99,5 @@ def _of_dataset(dataset: LanceDataset, name: str, storage_options: Mapping[str, 
         name,
         described.column.name,
         described.column.type,
-        tuple(sorted(there - {zone.fragment_id for zone in zones})),
+        tuple(sorted(fragments.keys() - {zone.fragment_id for zone in zones})),
     )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from lance import LanceDataset
 
-__all__ = ["DatasetColumn", "DatasetIndex", "find_column", "find_index", "index_directory"]
+__all__ = ["DETAILS", "DatasetColumn", "DatasetIndex", "find_column", "find_index", "index_directory", "leaves"]
 
 DETAILS = "/lance.index.pb.BloomFilterIndexDetails"
 """How a dataset's manifest says that an index is one of Bloom filters."""
@@ -87,13 +87,13 @@ def find_index(dataset: LanceDataset, name: str) -> DatasetIndex:
         (f"{index_directory(dataset, segment.uuid, segment.base_id)}/{FILE_NAME}", frozenset(segment.fragment_ids))
         for segment in index.segments
     )
-    columns = {column.field_id: column for column in _leaves(dataset)}
+    columns = {column.field_id: column for column in leaves(dataset)}
     return DatasetIndex(name, columns[index.fields[0]], tuple(files))
 
 
 def find_column(dataset: LanceDataset, name: str) -> DatasetColumn:
     """Return a column by its name. Raises ColumnNotFoundError."""
-    columns = list(_leaves(dataset))
+    columns = list(leaves(dataset))
     wanted = parse_name(name)
     found = next((column for column in columns if parse_name(column.name) == wanted), None)
     if found is not None:
@@ -107,7 +107,8 @@ def find_column(dataset: LanceDataset, name: str) -> DatasetColumn:
     )
 
 
-def _leaves(dataset: LanceDataset) -> Iterator[DatasetColumn]:
+def leaves(dataset: LanceDataset) -> Iterator[DatasetColumn]:
+    """Yield the columns of a dataset and what is inside its structs."""
     fields: Any = dataset.lance_schema.fields()
     yield from _below(fields, list(dataset.schema), ())
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
-from lakebloom.errors import NoFilesError
+from lakebloom.errors import LakebloomError, NoFilesError
 from lakebloom.lance.building import BuiltSegment, ZonePlan, ZoneRule, build_segment
 from lakebloom.lance.committing import commit_segments, existing, merged, remove_segments, require_free, segment_record
 from lakebloom.lance.index_file import FPP, ROWS_PER_ZONE
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import os
 
     from lance import LanceDataset
+    from lance.dataset import Index
     from pyspark.sql import SparkSession
 
 __all__ = ["LanceIndexReport", "build_index"]
@@ -184,8 +185,13 @@ def _commit(
 ) -> tuple[int, list[int]]:
     """Merge and commit segments; return the dataset's version and the size of each file."""
     records = [segment_record(dataset, name, column, segment) for segment in built]
-    final = merged(dataset, records, segments)
-    committed = commit_segments(dataset, final, existing(dataset, name))
-    kept = {record.uuid for record in final}
-    remove_segments(dataset, [record.uuid for record in records if record.uuid not in kept], storage_options)
+    written = {record.uuid for record in records}
+    final: list[Index] = []
+    try:
+        final = merged(dataset, records, segments)
+        committed = commit_segments(dataset, final, existing(dataset, name))
+    except LakebloomError:
+        remove_segments(dataset, written | {record.uuid for record in final}, storage_options)
+        raise
+    remove_segments(dataset, written - {record.uuid for record in final}, storage_options)
     return committed.version, [sum(file.size_bytes for file in record.files or ()) for record in final]
