@@ -113,7 +113,7 @@ def test_wrong_input(spark: SparkSession, tmp_path: Path) -> None:
 def test_a_task_that_fails(spark: SparkSession, tmp_path: Path) -> None:
     dataset = write(tmp_path / "d", COLUMNS["int32"])
     next(tmp_path.glob("d/data/*.lance")).write_bytes(b"damaged")
-    with pytest.raises(BuildFailedError, match="cannot read column c of fragment|DATA_FILE"):
+    with pytest.raises(BuildFailedError, match="cannot read column c of fragment"):
         build_index(spark, dataset, "c")
     assert lance.dataset(dataset.uri).describe_indices() == []
 

@@ -137,19 +137,18 @@ def _absolute(uri: str) -> str:
     return uri if "://" in uri else str(Path(uri).absolute())
 
 
-def _groups(dataset: LanceDataset, tasks: int) -> list[list[int]]:
-    """Return the fragments in groups of neighbours with about as many rows each."""
+def _groups(dataset: LanceDataset, at_once: int) -> list[list[int]]:
+    """Return the fragments in groups of neighbours with about as many rows each, a group a task."""
     rows = {fragment.fragment_id: fragment.metadata.num_rows for fragment in dataset.get_fragments()}
-    limit = min(_MOST_ROWS_PER_TASK, -(-sum(rows.values()) // tasks))
-    groups: list[list[int]] = []
-    room = 0
+    total = sum(rows.values())
+    tasks = max(at_once, -(-total // _MOST_ROWS_PER_TASK))
+    groups: dict[int, list[int]] = {}
+    before = 0
     for fragment_id in sorted(rows):
-        if not groups or room < rows[fragment_id] / 2:
-            groups.append([])
-            room = limit
-        groups[-1].append(fragment_id)
-        room -= rows[fragment_id]
-    return groups
+        middle = before + rows[fragment_id] / 2
+        groups.setdefault(int(middle * tasks / total), []).append(fragment_id)
+        before += rows[fragment_id]
+    return list(groups.values())
 
 
 def _run(spark: SparkSession, groups: Sequence[Sequence[int]], job: _Job) -> list[BuiltSegment]:
