@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lance import LanceDataset
 
 ROWS, ROWS_PER_FRAGMENT, ROWS_PER_ZONE, FPP = 2500, 1000, 256, 0.01
+SOME_DELETED = "i % 3 = 0 OR (i >= 256 AND i < 600) OR i = 1999"
 _RNG = np.random.default_rng(15)
 
 

@@ -18,6 +18,7 @@ from tests.lance.datasets import (
     COLUMNS,
     FPP,
     ROWS_PER_ZONE,
+    SOME_DELETED,
     index_by_lance,
     index_file,
     literal,
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from lance import LanceDataset
 
 lance = pytest.importorskip("lance")
-
-SOME_DELETED = "i % 3 = 0 OR (i >= 256 AND i < 600) OR i = 1999"
 
 
 def build(

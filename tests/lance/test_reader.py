@@ -104,6 +104,8 @@ def test_a_file_by_its_path(tmp_path: Path) -> None:
     assert (index.type, index.name, index.unindexed_fragments) == (None, None, None)
     with pytest.raises(InvalidArgumentError, match="does not say the type"):
         index.might_contain(5)
+    with pytest.raises(InvalidArgumentError, match="int32, not int16"):
+        lakebloom.lance.might_contain(dataset, 5, "theirs", type=pa.int32())
     value = COLUMNS["int16"][0].as_py()
     found = lakebloom.lance.might_contain(str(path), value, type=pa.int16())
     assert (found == lakebloom.lance.might_contain(dataset.uri, value, "theirs")).all()

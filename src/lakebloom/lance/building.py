@@ -19,7 +19,7 @@ import numpy as np
 
 from lakebloom.errors import DataFileError, InvalidArgumentError
 from lakebloom.lance.index_file import FILE_NAME, IndexFileContent, RowNumbers, write_index_file
-from lakebloom.lance.library import failures_named
+from lakebloom.lance.library import lance_failures
 from lakebloom.lance.segments import DatasetColumn, index_directory
 from lakebloom.lance.zones import ZoneFilter
 from lakebloom.sbbf import sizing
@@ -147,7 +147,7 @@ def zones_of(fragment: LanceFragment, column: DatasetColumn, plan: ZonePlan) -> 
 
 def _batches(fragment: LanceFragment, column: DatasetColumn, plan: ZonePlan) -> Iterator[tuple[pa.Array, RowNumbers]]:
     """Yield the values that are still there, and the number of each one's row within the fragment."""
-    with failures_named(
+    with lance_failures(
         f"cannot read column {column.name} of fragment {fragment.fragment_id}", DataFileError, "check it with Lance"
     ):
         scanner = fragment.scanner(columns={"value": column.quoted}, with_row_address=True)

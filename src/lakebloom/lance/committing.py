@@ -7,14 +7,16 @@ refuses the commit.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import itertools
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import BuildFailedError, CommitConflictError, IndexExistsError
 from lakebloom.lance.index_file import FILE_NAME
-from lakebloom.lance.library import failures_named
+from lakebloom.lance.library import lance_failures
 from lakebloom.lance.segments import DETAILS, index_directory, leaves
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ def merged(dataset: LanceDataset, records: Sequence[Index], count: int | None) -
         return list(records)
     bounds = [round(len(records) * part / count) for part in range(count + 1)]
     groups = [records[start:stop] for start, stop in itertools.pairwise(bounds)]
-    with failures_named("Lance could not merge the segments of the index", BuildFailedError, "pass segments=None"):
+    with lance_failures("Lance could not merge the segments of the index", BuildFailedError, "pass segments=None"):
         return [group[0] if len(group) == 1 else dataset.merge_existing_index_segments(list(group)) for group in groups]
 
 
@@ -93,7 +95,7 @@ def commit_segments(dataset: LanceDataset, records: Sequence[Index], replaced: S
     import lance
 
     operation = lance.LanceOperation.CreateIndex(list(records), list(replaced))
-    with failures_named(f"cannot commit the index to {dataset.uri}", CommitConflictError, _CHANGED):
+    with lance_failures(f"cannot commit the index to {dataset.uri}", CommitConflictError, _CHANGED):
         _require_fields(dataset, {field for record in records for field in record.fields})
         return lance.LanceDataset.commit(dataset, operation, read_version=dataset.version)
 
@@ -118,7 +120,8 @@ def remove_segments(
 
     options = None if storage_options is None else dict(storage_options)
     for segment in segments:
-        try:
-            LanceFileSession(index_directory(dataset, segment), storage_options=options).delete_file(FILE_NAME)
-        except OSError:
-            continue
+        directory = index_directory(dataset, segment)
+        with contextlib.suppress(OSError):
+            LanceFileSession(directory, storage_options=options).delete_file(FILE_NAME)
+            if "://" not in directory:  # an object store has no directories
+                Path(directory).rmdir()

@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakebloom.errors import CorruptIndexError, FilterFormatError, IndexFormatError
-from lakebloom.lance.library import failures_named, require_lance
+from lakebloom.lance.library import lance_failures, require_lance
 from lakebloom.lance.zones import ZoneFilter
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 from lakebloom.sbbf.filter import Sbbf
@@ -75,7 +75,7 @@ def read_index_file(path: str, storage_options: Mapping[str, str] | None = None)
     from lance.file import LanceFileReader
 
     options = None if storage_options is None else dict(storage_options)
-    with failures_named(f"cannot read the Lance index file {path}", CorruptIndexError, _HINT):
+    with lance_failures(f"cannot read the Lance index file {path}", CorruptIndexError, _HINT):
         reader = LanceFileReader(path, storage_options=options)
         schema = reader.metadata().schema
         _require_schema(path, schema)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from lance import LanceDataset
 
-__all__ = ["failures_named", "open_dataset", "require_lance"]
+__all__ = ["lance_failures", "open_dataset", "require_lance"]
 
 _NOT_FOUND = re.compile(r"not found|no such file|does not exist", re.IGNORECASE)
 _DENIED = re.compile(r"permission denied|unauthorized|unauthenticated|forbidden|accessdenied", re.IGNORECASE)
@@ -36,7 +36,7 @@ def require_lance() -> None:
 
 
 @contextmanager
-def failures_named(doing: str, otherwise: type[LakebloomError], hint: str) -> Iterator[None]:
+def lance_failures(doing: str, otherwise: type[LakebloomError], hint: str) -> Iterator[None]:
     """Raise what Lance raises as an error of lakebloom: of storage where it is one, else as ``otherwise``."""
     try:
         yield
@@ -68,7 +68,7 @@ def open_dataset(
     if isinstance(dataset, lance.LanceDataset):
         return dataset
     options = None if storage_options is None else dict(storage_options)
-    with failures_named(
+    with lance_failures(
         f"cannot open the Lance dataset {dataset}", UnsupportedSourceError, "give the path of a Lance dataset"
     ):
         return lance.dataset(str(dataset), version=version, storage_options=options)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import CorruptIndexError, InvalidArgumentError
 from lakebloom.lance.index_file import read_index_file
-from lakebloom.lance.library import failures_named, open_dataset
+from lakebloom.lance.library import lance_failures, open_dataset
 from lakebloom.lance.segments import find_index
 from lakebloom.lance.zones import LanceIndex, ZoneFilter
 
@@ -80,7 +80,7 @@ def candidates(
 
 
 def _of_dataset(dataset: LanceDataset, name: str, storage_options: Mapping[str, str] | None) -> LanceIndex:
-    with failures_named(f"cannot read the indexes of {dataset.uri}", CorruptIndexError, "check the dataset with Lance"):
+    with lance_failures(f"cannot read the indexes of {dataset.uri}", CorruptIndexError, "check the dataset with Lance"):
         described = find_index(dataset, name)
         fragments = {fragment.fragment_id: fragment.metadata for fragment in dataset.get_fragments()}
     # An overlay gives rows other values without a word to the index.

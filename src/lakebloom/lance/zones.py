@@ -59,9 +59,15 @@ class LanceIndex:
         column holds; None asks for NULLs. Whatever a filter cannot answer is True: NaN, and a value that the column's
         type cannot hold. ``type`` is the column's, needed where the index does not know it.
 
-        Raises InvalidArgumentError where no type is known, UnsupportedTypeError for one that Lance has no filters for,
-        and ValueConversionError for Python values that have no common type.
+        Raises InvalidArgumentError where no type is known, or another; UnsupportedTypeError for one that Lance has no
+        filters for; ValueConversionError for Python values that have no common type.
         """
+        if type is not None and self.type is not None and type != self.type:
+            raise InvalidArgumentError(
+                f"the column {self.column} of this index has a type of its own",
+                found=f"{type}, not {self.type}",
+                hint="leave type out",
+            )
         target = require_type(type if self.type is None else self.type)
         probe = probe_values(values, LANCE, lambda array: fitted(array, target))
         answers = [_ask(zone, probe) for zone in self.zones]
