@@ -161,6 +161,13 @@ def test_stable_row_ids_and_missing_fragments(tmp_path: Path) -> None:
     assert index_file(dataset, "ours") == index_file(dataset, "theirs")
 
 
+@pytest.mark.parametrize("version", ["legacy", "2.0", "2.1", "2.2"])
+def test_files_have_the_format_of_the_dataset(version: str, tmp_path: Path) -> None:
+    dataset = write(tmp_path / "d", with_nulls(COLUMNS["int64"]), data_storage_version=version)
+    dataset = build(index_by_lance(dataset), "lance")
+    assert index_file(dataset, "ours") == index_file(dataset, "theirs")
+
+
 def test_a_default_zone_and_a_tiny_rate(tmp_path: Path) -> None:
     dataset = write(tmp_path / "d", pa.array(range(9000)))
     dataset = index_by_lance(dataset, number_of_items=8192, probability=1e-7)

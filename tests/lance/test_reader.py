@@ -233,6 +233,16 @@ def _write_filters(path: Path, filters: list[bytes]) -> None:
         writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema.remove_metadata()))
 
 
+def test_a_file_that_says_little(tmp_path: Path) -> None:
+    """Older versions of Lance wrote no bitmap of NULLs; the rest of the metadata has defaults."""
+    index_by_lance(write(tmp_path / "d", COLUMNS["int32"]))
+    (path,) = tmp_path.glob("d/_indices/*/bloomfilter.lance")
+    _write_filters(path, [Sbbf(blocks).to_bytes() for blocks in (1, 300, 7)])
+    index = lakebloom.lance.open_index(path)
+    assert (index.rows_per_zone, index.fpp) == (8192, 0.00057)
+    assert [zone.filter.num_blocks for zone in index.zones] == [1, 300, 7]
+
+
 def test_types_without_filters(tmp_path: Path) -> None:
     kinds = [
         pa.bool_(), pa.float16(), pa.decimal128(9, 2), pa.binary(4), pa.duration("s"), pa.list_(pa.int32()),

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["BuiltSegment", "ZonePlan", "ZoneRule", "build_segment", "zones_of"]
 
 ZoneRule: TypeAlias = Literal["putze", "lance"]
+_LEGACY = "0.1"
+"""The format of datasets before 2024, in which Lance writes no index."""
 _OFFSET_BITS = 0xFFFF_FFFF
 """A row address is the fragment in its upper half and the row in its lower."""
 
@@ -121,7 +123,9 @@ def build_segment(
     segment = str(uuid.uuid4())
     path = f"{index_directory(dataset, segment)}/{FILE_NAME}"
     content = IndexFileContent(tuple(zones), plan.rows_per_zone, plan.fpp)
-    size = write_index_file(path, content, nulls, storage_options)
+    # Lance writes its indexes in the format of the dataset's own files, so that who reads these reads those.
+    version = dataset.data_storage_version
+    size = write_index_file(path, content, nulls, "2.0" if version == _LEGACY else version, storage_options)
     return BuiltSegment(
         segment, tuple(sorted(fragment_ids)), size, len(zones), rows, sum(zone.filter.num_bytes for zone in zones)
     )

@@ -136,17 +136,19 @@ def write_index_file(
     path: str,
     content: IndexFileContent,
     null_rows: Mapping[int, Sequence[RowNumbers]],
+    version: str | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> int:
     """Write an index file as Lance would, and return its size in bytes.
 
-    ``null_rows`` are the rows of each fragment that are NULL, in ascending order.
+    ``null_rows`` are the rows of each fragment that are NULL, in ascending order; ``version`` is that of Lance's file
+    format, by default its newest.
     """
     require_lance()
     from lance.file import LanceFileWriter
 
     options = None if storage_options is None else dict(storage_options)
-    with LanceFileWriter(path, _SCHEMA, storage_options=options) as writer:
+    with LanceFileWriter(path, _SCHEMA, version=version, storage_options=options) as writer:
         buffer = writer.add_global_buffer(_null_bitmap(null_rows))
         writer.add_schema_metadata(_ROWS, str(content.rows_per_zone))
         writer.add_schema_metadata(_RATE, np.format_float_positional(content.fpp, trim="-"))
