@@ -20,7 +20,7 @@ for each           fragment id uint32, length uint32, roaring bitmap of the rows
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -49,8 +49,8 @@ _SCHEMA = pa.schema(
     ]
 )
 _ROWS, _RATE, _NULLS = "bloomfilter_item", "bloomfilter_probability", "null_bitmap"
-_ZONES_PER_READ, _ZONES_PER_WRITE = 8, 8192
-"""Arrow's binary columns end at 2 GiB: eight of the largest filters that Lance makes, or all that one task holds."""
+_ZONES_PER_READ, _BYTES_PER_WRITE = 8, 1 << 30
+"""Arrow's binary columns end at 2 GiB; the largest filters that Lance makes have 128 MiB."""
 _HINT = "drop the index and build it again"
 
 RowNumbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint32]]
@@ -107,7 +107,7 @@ def _number(path: str, metadata: Mapping[str, str], key: str, default: Any, kind
         raise CorruptIndexError(f"the {key} of {path} is no number", found=metadata[key], hint=_HINT) from error
 
 
-def _zones(path: str, batch: pa.RecordBatch) -> Iterable[ZoneFilter]:
+def _zones(path: str, batch: pa.RecordBatch) -> Iterator[ZoneFilter]:
     columns = [batch.column(name) for name in _SCHEMA.names]
     *facts, bits = columns
     if any(column.null_count for column in columns):
@@ -153,11 +153,24 @@ def write_index_file(
         writer.add_schema_metadata(_ROWS, str(content.rows_per_zone))
         writer.add_schema_metadata(_RATE, np.format_float_positional(content.fpp, trim="-"))
         writer.add_schema_metadata(_NULLS, str(buffer))
-        for start in range(0, len(content.zones), _ZONES_PER_WRITE):
-            writer.write_batch(_batch(content.zones[start : start + _ZONES_PER_WRITE]))
+        for zones in _parts(content.zones):
+            writer.write_batch(_batch(zones))
     size: int | None = writer.size_bytes
     assert size is not None  # known once it is closed
     return size
+
+
+def _parts(zones: Sequence[ZoneFilter]) -> Iterator[list[ZoneFilter]]:
+    part: list[ZoneFilter] = []
+    room = _BYTES_PER_WRITE
+    for zone in zones:
+        if part and room < zone.filter.num_bytes:
+            yield part
+            part, room = [], _BYTES_PER_WRITE
+        part.append(zone)
+        room -= zone.filter.num_bytes
+    if part:
+        yield part
 
 
 def _batch(zones: Sequence[ZoneFilter]) -> pa.RecordBatch:
