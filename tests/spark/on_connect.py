@@ -10,6 +10,9 @@ from typing import Any
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import LakebloomError
+from lakebloom.lance import open_index
+from lakebloom.spark.lance import build_index
+from tests.lance.datasets import COLUMNS, FPP, ROWS_PER_ZONE, index_by_lance, write
 from tests.spark.support import indexed, kept, keys, snapshot
 
 
@@ -43,6 +46,11 @@ def main(directory: Path) -> dict[str, Any]:
     lake.create_index(orc, BloomIndexConfig("by_orc", ["k"], fpp=1e-6))
     source = snapshot(lake, "by_orc").entry.source
     found["orc"] = [lake.index("by_orc").rows, source.partition_columns, source.locations[0].rpartition("/")[2]]
+
+    dataset = index_by_lance(write(directory / "lance", COLUMNS["int32"]))
+    built = build_index(spark, dataset, "c", rule="lance", rows_per_zone=ROWS_PER_ZONE, fpp=FPP)
+    zones = [open_index(dataset.uri, name).zones for name in ("theirs", built.name)]
+    found["lance"] = [built.rows, built.segments, zones[0] == zones[1]]
 
     orders = spark.range(0, 1000, 7).selectExpr("id AS k")
     passed = orders.where(lake.might_contain("by_path", "k", orders.k)).collect()

@@ -24,6 +24,7 @@ def test_connect(tmp_path: Path) -> None:
     assert found["lookup"] == [{"k": 350}]
     assert found["table"] == ["by_name", 4, 4]
     assert found["orc"] == [100, ["p"], "x=*"]
+    assert found["lance"] == [2500, 1, True]
     assert found["join"] == [True, True]
     assert len(found["enable"]) == 2
     for refusal in found["enable"]:

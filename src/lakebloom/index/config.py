@@ -55,6 +55,26 @@ class BloomIndexConfig:
         if not isinstance(self.global_filter, bool):
             raise InvalidArgumentError("global_filter must be True or False", found=self.global_filter)
 
+    @classmethod
+    def lance(
+        cls,
+        name: str,
+        columns: Sequence[str],
+        fpp: float | Literal["auto"] = 0.00057,
+        expected_items: int | None = None,
+        granularity: Granularity = 8192,
+        global_filter: bool = False,
+    ) -> BloomIndexConfig:
+        """Return a configuration with the zones of a Lance index: a filter for 8192 rows, wrong once in 1754 times.
+
+        Every default can be overridden by keyword, as in the class itself.
+
+        >>> zones = BloomIndexConfig.lance("by_user", ["user_id"])
+        >>> zones.granularity, zones.fpp
+        (8192, 0.00057)
+        """
+        return cls(name, columns, fpp, expected_items, granularity, global_filter)
+
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 

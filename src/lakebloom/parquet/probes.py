@@ -1,70 +1,30 @@
-"""Values as the hashes to ask the filters of one column for, with everything that a filter must not be asked.
+"""Values as those of a Parquet column: in the form that the file's physical and logical type give them.
 
-A filter's "no" is believed only where the value has exactly one form in the file. What has none that is known is kept:
-a value that the column's type cannot hold, NaN (of which there are many), a date that Spark may have written in another
-calendar. Zero has two forms in a float, and both are asked for. A NULL is in no filter, and its answer is no.
+What ``sbbf.probes`` says holds; besides, a date that Spark may have written in another calendar is not asked for.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
-from lakebloom.errors import UnsupportedTypeError, ValueConversionError
 from lakebloom.parquet.column_types import family_of, value_type
-from lakebloom.parquet.fitting import fitted
-from lakebloom.sbbf.encoding import Parquet
-from lakebloom.sbbf.hashing import hash_array
-from lakebloom.sbbf.unwrap import unwrapped
-from lakebloom.sbbf.values import to_chunks
+from lakebloom.sbbf.encoding import PARQUET, Parquet
+from lakebloom.sbbf.fitting import fitted
+from lakebloom.sbbf.probes import Probe, probe_values
 from lakebloom.tables.calendars import trusted_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lakebloom.parquet.schema import SchemaElement
-    from lakebloom.sbbf.filter import Sbbf
-    from lakebloom.sbbf.kernels import BoolArray, HashArray
 
-__all__ = ["Probe", "probe_for"]
+__all__ = ["probe_for"]
 
 _MICROS_PER_TICK = {"s": 1_000_000, "ms": 1_000, "us": 1}
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """What to ask of each filter of a column."""
-
-    forms: tuple[HashArray, ...]
-    """The hashes of the values, once for each form that they can have."""
-    asked: BoolArray
-    """Where the filter decides."""
-    kept: BoolArray
-    """The answer elsewhere: True for what cannot be asked, False for a NULL."""
-
-    def __len__(self) -> int:
-        return len(self.kept)
-
-    @property
-    def needs_filter(self) -> bool:
-        """False where the answer is the same whatever the filter holds."""
-        return bool(self.asked.any())
-
-    def without_filter(self) -> BoolArray:
-        """Tell which values may be there, if nothing is known of what is."""
-        return self.asked | self.kept
-
-    def ask(self, filter: Sbbf) -> BoolArray:
-        """Tell which values may be there."""
-        found = np.zeros(len(self), dtype=np.bool_)
-        for hashes in self.forms:
-            found |= filter.might_contain_hashes(hashes)
-        return (found & self.asked) | self.kept
 
 
 def probe_for(element: SchemaElement, values: object, notes: Mapping[bytes, bytes]) -> Probe:
@@ -72,42 +32,15 @@ def probe_for(element: SchemaElement, values: object, notes: Mapping[bytes, byte
 
     Raises ValueConversionError for Python values that have no common type.
     """
-    parts = [_probe_chunk(element, _plain(chunk), notes) for chunk in to_chunks(values)]
-    if len(parts) == 1:
-        return parts[0]
-    most = max(len(part.forms) for part in parts)
-    return Probe(
-        tuple(np.concatenate([part.forms[min(i, len(part.forms) - 1)] for part in parts]) for i in range(most)),
-        np.concatenate([part.asked for part in parts]),
-        np.concatenate([part.kept for part in parts]),
-    )
-
-
-def _plain(chunk: pa.Array) -> pa.Array:
-    array = unwrapped(chunk)
-    return array.dictionary_decode() if pt.is_dictionary(array.type) else array
-
-
-def _probe_chunk(element: SchemaElement, array: pa.Array, notes: Mapping[bytes, bytes]) -> Probe:
-    given = array.is_valid().to_numpy(zero_copy_only=False)
     target = value_type(element)
-    fits = None if target is None else _fit(element, array, target)
-    if target is None or fits is None:
-        return _unasked(given)
-    fits = _within_calendar(element, fits, notes)
-    encoding = Parquet(element.physical_type, _type_length(element))
-    try:
-        forms = tuple(hash_array(form, encoding)[0] for form in _forms(fits))
-    except (UnsupportedTypeError, ValueConversionError):
-        return _unasked(given)
-    asked = fits.is_valid().to_numpy(zero_copy_only=False)
-    if pt.is_floating(fits.type):
-        asked = asked & ~np.isnan(_floats(fits))
-    return Probe(forms, asked, given & ~asked)
 
+    def fit(array: pa.Array) -> pa.Array | None:
+        fits = None if target is None else _fit(element, array, target)
+        return None if fits is None else _within_calendar(element, fits, notes)
 
-def _unasked(given: BoolArray) -> Probe:
-    return Probe((np.zeros(len(given), dtype=np.uint64),), np.zeros(len(given), dtype=np.bool_), given)
+    # A column without a type of values is asked for nothing, and its type may be damaged.
+    encoding = PARQUET if target is None else Parquet(element.physical_type, _type_length(element))
+    return probe_values(values, encoding, fit)
 
 
 def _fit(element: SchemaElement, array: pa.Array, target: pa.DataType) -> pa.Array | None:
@@ -139,17 +72,3 @@ def _within_calendar(element: SchemaElement, array: pa.Array, notes: Mapping[byt
     if before is not None:
         known = pc.and_(known, pc.less(ticks, before))
     return pc.if_else(known, array, pa.scalar(None, array.type))
-
-
-def _forms(array: pa.Array) -> list[pa.Array]:
-    if not pt.is_floating(array.type):
-        return [array]
-    values = _floats(array)
-    zeros = values == 0
-    if not zeros.any():
-        return [array]
-    return [pa.array(np.where(zeros, zero, values).astype(values.dtype), type=array.type) for zero in (0.0, -0.0)]
-
-
-def _floats(array: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.floating]]:
-    return array.fill_null(1).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]

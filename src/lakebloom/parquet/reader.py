@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from lakebloom.parquet.encryption import KeyRetriever
     from lakebloom.parquet.footer import ColumnChunk, Source
     from lakebloom.parquet.open_file import OpenFile
-    from lakebloom.parquet.probes import Probe
     from lakebloom.parquet.schema import Leaf
     from lakebloom.sbbf.kernels import BoolArray
+    from lakebloom.sbbf.probes import Probe
 
 __all__ = ["filters", "might_contain"]
 

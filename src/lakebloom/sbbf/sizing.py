@@ -172,6 +172,7 @@ def _log_one_minus_root(fpp: float) -> float:
     return math.log1p(-root) if root < 0.5 else math.log(-math.expm1(math.log(fpp) / 8))
 
 
+@lru_cache(maxsize=1024)  # 750 terms for each step of the search
 def _lance_blocks(ndv: int, fpp: float) -> int:
     """Search the power of two as Lance does: a Poisson sum of 750 terms, log2 of the bytes between 5 and 27."""
     low, high = 0, 64

@@ -1,4 +1,4 @@
-"""Values as those of a Parquet column, one by one: what the column's type can hold exactly, and NULL for the rest.
+"""Values as those of a column in a file, one by one: what the column's type can hold exactly, and NULL for the rest.
 
 A filter that is asked for a value in another form than the file's answers "certainly not" about a row that is there. So
 a value is converted only where there is one form that it can have:
@@ -33,7 +33,7 @@ _EXACT_DIGITS, _EXACT_INTEGER = 15, 2**53
 """Up to here a double stands for one decimal or integer. Beyond, several of them are equal to it when engines compare
 the two as doubles."""
 _TICKS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_SECONDS_PER_DAY = 86_400
+_MILLIS_PER_DAY = 86_400_000
 
 
 def fitted(array: pa.Array, target: pa.DataType) -> pa.Array | None:
@@ -49,8 +49,8 @@ def fitted(array: pa.Array, target: pa.DataType) -> pa.Array | None:
         return _uuids(array)
     if is_text_or_bytes(kind) and is_text_or_bytes(target):
         return _fixed_bytes(array, target) if pt.is_fixed_size_binary(target) else array
-    if pt.is_date(kind) and pt.is_date32(target):
-        return _ticks(array, 1, 1 if pt.is_date32(kind) else 1000 * _SECONDS_PER_DAY, target)
+    if pt.is_date(kind) and pt.is_date(target):
+        return _ticks(array, _ticks_per_day(target), _ticks_per_day(kind), target)
     if (pt.is_time(kind) and pt.is_time(target)) or (pt.is_timestamp(kind) and _same_clock(kind, target)):
         return _ticks(array, _TICKS_PER_SECOND[target.unit], _TICKS_PER_SECOND[kind.unit], target)
     return None
@@ -104,6 +104,10 @@ def _uuid_bytes(text: str) -> bytes | None:
 
 def _same_clock(kind: pa.DataType, target: pa.DataType) -> bool:
     return pt.is_timestamp(target) and (kind.tz is None) == (target.tz is None)
+
+
+def _ticks_per_day(date: pa.DataType) -> int:
+    return 1 if pt.is_date32(date) else _MILLIS_PER_DAY
 
 
 def _ticks(array: pa.Array, per_target: int, per_source: int, target: pa.DataType) -> pa.Array:

@@ -1,0 +1,38 @@
+"""Bloom filter indexes of Lance datasets: read them, ask them, and write such files.
+
+Building one for a dataset is a Spark job, ``lakebloom.spark.lance.build_index``. Names load on first use; what reads or
+writes needs pylance (``pip install 'lakebloom[lance]'``).
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lakebloom.lance.reader import candidates, filters, might_contain, open_index
+    from lakebloom.lance.zones import LanceIndex, ZoneFilter
+
+__all__ = ["LanceIndex", "ZoneFilter", "candidates", "filters", "might_contain", "open_index"]
+
+# No module here may have the name of a function: importing it would put the module in the function's place.
+_HOME_OF = {
+    "LanceIndex": "lakebloom.lance.zones",
+    "ZoneFilter": "lakebloom.lance.zones",
+    "candidates": "lakebloom.lance.reader",
+    "filters": "lakebloom.lance.reader",
+    "might_contain": "lakebloom.lance.reader",
+    "open_index": "lakebloom.lance.reader",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        value = getattr(importlib.import_module(_HOME_OF[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'lakebloom.lance' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,123 @@
+"""Which files an index of a dataset has, and which fragments each of them speaks for.
+
+Lance keeps an index as segments, each a directory ``_indices/<uuid>`` with the fragments that it covers. A fragment
+leaves that set when its rows move or its values change, while the file stays as it is. So a zone counts only if its
+fragment is both in the segment's set and in the dataset.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakebloom.errors import ColumnNotFoundError, IndexFormatError, IndexNotFoundError, UnsupportedSourceError
+from lakebloom.lance.index_file import FILE_NAME
+from lakebloom.tables.columns import ColumnPath, format_name, parse_name
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from lance import LanceDataset
+
+__all__ = ["DETAILS", "DatasetColumn", "DatasetIndex", "find_column", "find_index", "index_directory", "leaves"]
+
+DETAILS = "/lance.index.pb.BloomFilterIndexDetails"
+"""How a dataset's manifest says that an index is one of Bloom filters."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetColumn:
+    """A column of a dataset, or a struct's leaf."""
+
+    name: str
+    """In the convention that Spark and Lance share: ``s.k`` is a leaf, backticks quote."""
+    field_id: int
+    type: pa.DataType
+
+    @property
+    def quoted(self) -> str:
+        """The name with every part in backticks, which Lance's scanner takes whatever is in it."""
+        return ".".join("`" + part.replace("`", "``") + "`" for part in parse_name(self.name))
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetIndex:
+    """A Bloom filter index as the dataset's manifest describes it."""
+
+    name: str
+    column: DatasetColumn
+    files: tuple[tuple[str, frozenset[int]], ...]
+    """Each with the fragments that it speaks for."""
+
+
+def index_directory(dataset: LanceDataset, segment_uuid: str, base_id: int | None = None) -> str:
+    """Return where a segment's files are, for a shallow clone in the dataset it was cloned from."""
+    root = dataset.uri
+    if base_id is not None:
+        base: Any = dataset.base_paths().get(base_id)
+        if base is None or not base.is_dataset_root:
+            raise UnsupportedSourceError(
+                "a segment of this index is kept outside of the dataset, at a place that the dataset does not name",
+                found=f"base {base_id}",
+                hint="build the index again in this dataset",
+            )
+        root = base.path
+    return f"{root.rstrip('/')}/_indices/{segment_uuid}"
+
+
+def find_index(dataset: LanceDataset, name: str) -> DatasetIndex:
+    """Return an index of this name. Raises IndexNotFoundError, and IndexFormatError for one of another kind."""
+    described = {index.name: index for index in dataset.describe_indices()}
+    index = described.get(name)
+    if index is None:
+        close = difflib.get_close_matches(name, described, n=1, cutoff=0.5)
+        raise IndexNotFoundError(
+            f"the dataset {dataset.uri} has no index {name}",
+            found=f"indexes {', '.join(sorted(described))}" if described else "no index at all",
+            hint=f"did you mean {close[0]}?" if close else "build one with lakebloom.spark.lance.build_index",
+        )
+    if index.type_url != DETAILS:
+        raise IndexFormatError(
+            f"the index {name} of {dataset.uri} is no Bloom filter index",
+            found=f"an index of type {index.index_type}",
+            hint="name an index of type BloomFilter",
+        )
+    files = (
+        (f"{index_directory(dataset, segment.uuid, segment.base_id)}/{FILE_NAME}", frozenset(segment.fragment_ids))
+        for segment in index.segments
+    )
+    columns = {column.field_id: column for column in leaves(dataset)}
+    return DatasetIndex(name, columns[index.fields[0]], tuple(files))
+
+
+def find_column(dataset: LanceDataset, name: str) -> DatasetColumn:
+    """Return a column by its name. Raises ColumnNotFoundError."""
+    columns = list(leaves(dataset))
+    wanted = parse_name(name)
+    found = next((column for column in columns if parse_name(column.name) == wanted), None)
+    if found is not None:
+        return found
+    names = [column.name for column in columns]
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    raise ColumnNotFoundError(
+        f"the dataset {dataset.uri} has no column {name}",
+        found=f"columns {', '.join(names)}",
+        hint=f"did you mean {close[0]}?" if close else "name one of these",
+    )
+
+
+def leaves(dataset: LanceDataset) -> Iterator[DatasetColumn]:
+    """Yield the columns of a dataset and what is inside its structs."""
+    fields: Any = dataset.lance_schema.fields()
+    yield from _below(fields, list(dataset.schema), ())
+
+
+def _below(fields: list[Any], arrow: list[pa.Field], path: ColumnPath) -> Iterator[DatasetColumn]:
+    from pyarrow import types as pt
+
+    for field, shown in zip(fields, arrow, strict=True):
+        here = (*path, shown.name)
+        yield DatasetColumn(format_name(here), field.id(), shown.type)
+        if pt.is_struct(shown.type):
+            yield from _below(field.children(), list(shown.type), here)

@@ -1,0 +1,119 @@
+"""Values as the hashes to ask the filters of one column for, with everything that a filter must not be asked.
+
+A filter's "no" is believed only where the value has exactly one form in the file. What has none that is known is kept:
+a value that the column's type cannot hold, NaN (of which there are many). Zero has two forms in a float, and both are
+asked for. A NULL is in no filter, and its answer is no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types as pt
+
+from lakebloom.errors import UnsupportedTypeError, ValueConversionError
+from lakebloom.sbbf.hashing import hash_array
+from lakebloom.sbbf.unwrap import unwrapped
+from lakebloom.sbbf.values import to_chunks
+
+if TYPE_CHECKING:
+    from lakebloom.sbbf.encoding import Encoding
+    from lakebloom.sbbf.filter import Sbbf
+    from lakebloom.sbbf.kernels import BoolArray, HashArray
+
+__all__ = ["Probe", "probe_values"]
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What to ask of each filter of a column."""
+
+    forms: tuple[HashArray, ...]
+    """The hashes of the values, once for each form that they can have."""
+    asked: BoolArray
+    """Where the filter decides."""
+    kept: BoolArray
+    """The answer elsewhere: True for what cannot be asked, False for a NULL."""
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    @property
+    def needs_filter(self) -> bool:
+        """False where the answer is the same whatever the filter holds."""
+        return bool(self.asked.any())
+
+    @property
+    def nulls(self) -> BoolArray:
+        """Where the value is NULL."""
+        return ~(self.asked | self.kept)
+
+    def without_filter(self) -> BoolArray:
+        """Tell which values may be there, if nothing is known of what is."""
+        return self.asked | self.kept
+
+    def ask(self, filter: Sbbf) -> BoolArray:
+        """Tell which values may be there."""
+        found = np.zeros(len(self), dtype=np.bool_)
+        for hashes in self.forms:
+            found |= filter.might_contain_hashes(hashes)
+        return (found & self.asked) | self.kept
+
+
+def probe_values(values: object, encoding: Encoding, fit: Callable[[pa.Array], pa.Array | None]) -> Probe:
+    """Return the probe for values in a column whose filters hash with `encoding`.
+
+    `fit` returns plain values as those of the column, NULL where there is no such value, and None where no value has
+    one. Raises ValueConversionError for Python values that have no common type.
+    """
+    parts = [_probe_chunk(_plain(chunk), encoding, fit) for chunk in to_chunks(values)]
+    if len(parts) == 1:
+        return parts[0]
+    most = max(len(part.forms) for part in parts)
+    return Probe(
+        tuple(np.concatenate([part.forms[min(i, len(part.forms) - 1)] for part in parts]) for i in range(most)),
+        np.concatenate([part.asked for part in parts]),
+        np.concatenate([part.kept for part in parts]),
+    )
+
+
+def _plain(chunk: pa.Array) -> pa.Array:
+    array = unwrapped(chunk)
+    return array.dictionary_decode() if pt.is_dictionary(array.type) else array
+
+
+def _probe_chunk(array: pa.Array, encoding: Encoding, fit: Callable[[pa.Array], pa.Array | None]) -> Probe:
+    given = array.is_valid().to_numpy(zero_copy_only=False)
+    fits = fit(array)
+    if fits is None:
+        return _unasked(given)
+    try:
+        forms = tuple(hash_array(form, encoding)[0] for form in _forms(fits))
+    except (UnsupportedTypeError, ValueConversionError):
+        return _unasked(given)
+    asked = fits.is_valid().to_numpy(zero_copy_only=False)
+    if pt.is_floating(fits.type):
+        asked = asked & ~np.isnan(_floats(fits))
+    return Probe(forms, asked, given & ~asked)
+
+
+def _unasked(given: BoolArray) -> Probe:
+    return Probe((np.zeros(len(given), dtype=np.uint64),), np.zeros(len(given), dtype=np.bool_), given)
+
+
+def _forms(array: pa.Array) -> list[pa.Array]:
+    if not pt.is_floating(array.type):
+        return [array]
+    values = _floats(array)
+    zeros = values == 0
+    if not zeros.any():
+        return [array]
+    return [pa.array(np.where(zeros, zero, values).astype(values.dtype), type=array.type) for zero in (0.0, -0.0)]
+
+
+def _floats(array: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.floating]]:
+    return array.fill_null(1).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]

@@ -1,0 +1,196 @@
+"""A Bloom filter index for a Lance dataset: one task reads a group of fragments and writes a segment of the index.
+
+DataFrame API only, so it runs on a classic session and on Connect. No value passes through the JVM or the driver. A
+task that is tried again writes another segment; only those that the driver was told of are committed, and Lance's
+``cleanup_old_versions`` removes the others.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+
+from lakebloom.errors import LakebloomError, NoFilesError
+from lakebloom.lance.building import BuiltSegment, ZonePlan, ZoneRule, build_segment
+from lakebloom.lance.committing import commit_segments, existing, merged, remove_segments, require_free, segment_record
+from lakebloom.lance.index_file import FPP, ROWS_PER_ZONE
+from lakebloom.lance.library import open_dataset
+from lakebloom.lance.segments import DatasetColumn, find_column
+from lakebloom.lance.zones import require_type
+from lakebloom.printing import Printable
+from lakebloom.sbbf import sizing
+from lakebloom.spark.build import failures_named, parallelism
+from lakebloom.spark.results import RESULT_SCHEMA, row
+
+if TYPE_CHECKING:
+    import os
+
+    from lance import LanceDataset
+    from lance.dataset import Index
+    from pyspark.sql import SparkSession
+
+__all__ = ["LanceIndexReport", "build_index"]
+
+_MOST_ROWS_PER_TASK = 1 << 26
+"""A task keeps its filters until it writes them: 256 MiB of Lance's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class LanceIndexReport(Printable):
+    """What building an index for a Lance dataset did."""
+
+    dataset: str
+    version: int
+    """The dataset's, with the index."""
+    name: str
+    column: str
+    rule: ZoneRule
+    fragments: int
+    rows: int
+    zones: int
+    segments: int
+    filter_bytes: int
+    index_bytes: int
+    """The size of the index's files."""
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What every task is told."""
+
+    uri: str
+    version: int
+    column: str
+    plan: ZonePlan
+    storage_options: Mapping[str, str] | None
+
+
+def build_index(
+    spark: SparkSession,
+    dataset: LanceDataset | str | os.PathLike[str],
+    column: str,
+    *,
+    name: str | None = None,
+    rule: ZoneRule = "putze",
+    rows_per_zone: int = ROWS_PER_ZONE,
+    fpp: float = FPP,
+    segments: int | None = 1,
+    replace: bool = False,
+    storage_options: Mapping[str, str] | None = None,
+) -> LanceIndexReport:
+    """Build a Bloom filter index for a column of a Lance dataset and commit it, so that Lance's queries use it.
+
+    ``rule`` is how filters are sized: "putze", as small as the values of each zone allow, or "lance", byte for byte as
+    Lance builds them. ``name`` is the column's with ``_idx`` behind it, as in Lance. ``segments`` is how many files the
+    index has: one, as Lance makes it, which the driver merges from those of the tasks, or, for None, those of the tasks
+    as they are. ``replace`` drops an index of the same name in the same commit. ``storage_options`` are Lance's.
+
+    Raises ColumnNotFoundError, UnsupportedTypeError, InvalidArgumentError, IndexExistsError, NoFilesError for a dataset
+    without rows, CommitConflictError, BuildFailedError where the Spark job fails, and what opening a dataset raises.
+    """
+    started = time.perf_counter()
+    plan = ZonePlan(rows_per_zone, fpp, rule)
+    if segments is not None:
+        segments = sizing.whole("segments", segments, least=1)
+    opened = open_dataset(dataset, storage_options)
+    if storage_options is None:
+        storage_options = opened.latest_storage_options()
+    # Tasks need a path that means the same to them, and a version that stays.
+    job = _Job(_absolute(opened.uri), opened.version, column, plan, storage_options)
+    opened = open_dataset(job.uri, storage_options, job.version)
+    found = find_column(opened, column)
+    require_type(found.type)
+    name = f"{found.name}_idx" if name is None else name
+    if not replace:
+        require_free(opened, name)
+    groups = _groups(opened, parallelism(spark))
+    if not groups:
+        raise NoFilesError(f"the dataset {job.uri} has no rows", hint="write some before it is indexed")
+    with failures_named("the Spark job that builds the Lance index failed"):
+        built = _run(spark, groups, job)
+    version, sizes = _commit(opened, name, found, built, segments, storage_options)
+    return LanceIndexReport(
+        dataset=job.uri,
+        version=version,
+        name=name,
+        column=found.name,
+        rule=plan.rule,
+        fragments=sum(len(segment.fragment_ids) for segment in built),
+        rows=sum(segment.rows for segment in built),
+        zones=sum(segment.zones for segment in built),
+        segments=len(sizes),
+        filter_bytes=sum(segment.filter_bytes for segment in built),
+        index_bytes=sum(sizes),
+        elapsed_s=time.perf_counter() - started,
+    )
+
+
+def _absolute(uri: str) -> str:
+    return uri if "://" in uri else str(Path(uri).absolute())
+
+
+def _groups(dataset: LanceDataset, at_once: int) -> list[list[int]]:
+    """Return the fragments in groups of neighbours with about as many rows each, a group a task."""
+    rows = {fragment.fragment_id: fragment.metadata.num_rows for fragment in dataset.get_fragments()}
+    total = sum(rows.values())
+    tasks = max(at_once, -(-total // _MOST_ROWS_PER_TASK))
+    groups: dict[int, list[int]] = {}
+    before = 0
+    for fragment_id in sorted(rows):
+        middle = before + rows[fragment_id] / 2
+        groups.setdefault(int(middle * tasks / total), []).append(fragment_id)
+        before += rows[fragment_id]
+    return list(groups.values())
+
+
+def _run(spark: SparkSession, groups: Sequence[Sequence[int]], job: _Job) -> list[BuiltSegment]:
+    packed = pickle.dumps((list(groups), job))
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                fragments, told = pickle.loads(packed)
+                built = build_group(fragments[number], told)
+                yield row("result", "", number, msgspec.json.encode(built))
+
+    answers = spark.range(0, len(groups), 1, len(groups)).mapInArrow(run, RESULT_SCHEMA).collect()
+    return [
+        msgspec.json.decode(bytes(answer["payload"]), type=BuiltSegment)
+        for answer in sorted(answers, key=lambda answer: int(answer["number"]))
+    ]
+
+
+def build_group(fragment_ids: Sequence[int], job: _Job) -> BuiltSegment:
+    """Write the segment of one group of fragments, in a task."""
+    dataset = open_dataset(job.uri, job.storage_options, job.version)
+    return build_segment(dataset, find_column(dataset, job.column), fragment_ids, job.plan, job.storage_options)
+
+
+def _commit(
+    dataset: LanceDataset,
+    name: str,
+    column: DatasetColumn,
+    built: Sequence[BuiltSegment],
+    segments: int | None,
+    storage_options: Mapping[str, str] | None,
+) -> tuple[int, list[int]]:
+    """Merge and commit segments; return the dataset's version and the size of each file."""
+    records = [segment_record(dataset, name, column, segment) for segment in built]
+    written = {record.uuid for record in records}
+    final: list[Index] = []
+    try:
+        final = merged(dataset, records, segments)
+        committed = commit_segments(dataset, final, existing(dataset, name))
+    except LakebloomError:
+        remove_segments(dataset, written | {record.uuid for record in final}, storage_options)
+        raise
+    remove_segments(dataset, written - {record.uuid for record in final}, storage_options)
+    return committed.version, [sum(file.size_bytes for file in record.files or ()) for record in final]
