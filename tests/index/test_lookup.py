@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakebloom import BloomIndexConfig, col, errors
+from lakebloom.tables import rows as rows_module
 from tests.index.lake import NAME, Lake, Question, assert_answers, columns_of, questions
 
 if TYPE_CHECKING:
@@ -136,3 +138,75 @@ def test_any_table(
             Question(~(col("k") == asked[0]), lambda row: row["k"] is not None and row["k"] != asked[0]),
         ],
     )
+
+
+def test_a_table_is_listed_once_while_nothing_changes(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.fill(range(3))
+    lake.create()
+    reader = lake.open()
+    assert reader.lookup(NAME, col("k") == 25).num_rows == 1
+    listed: list[str] = []
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: (listed.append(str(path)), scandir(path))[1])
+    assert reader.lookup(NAME, col("k") == 5).num_rows == 1
+    assert reader.lookup(NAME, col("k") == 999).num_rows == 0
+    assert listed == []
+    lake.write("f9", columns_of([999]))
+    assert reader.lookup(NAME, col("k") == 999).num_rows == 1
+    assert listed != []
+    assert lake.open().lookup(NAME, col("k") == 5, unindexed="skip").num_rows == 1
+    assert all("indexes" in path or path == str(lake.table) for path in listed)
+
+
+def test_only_candidates_are_opened_and_only_matches_are_read_whole(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.fill(range(3))
+    lake.create(BloomIndexConfig(NAME, ["k"], fpp=1e-6))
+    reader = lake.open()
+    opened: list[str] = []
+    taken: list[list[str]] = []
+    open_source, take = rows_module.open_source, rows_module.OpenFile.take
+    monkeypatch.setattr(rows_module, "open_source", lambda uri, *rest: (opened.append(uri), open_source(uri, *rest))[1])
+
+    def watched(self: Any, group: int, numbers: Any, schema: pa.Schema, **options: bool) -> pa.Table:
+        taken.append(schema.names)
+        return take(self, group, numbers, schema, **options)
+
+    monkeypatch.setattr(rows_module.OpenFile, "take", watched)
+    assert reader.lookup(NAME, col("k") == 25).num_rows == 1
+    assert [uri.rpartition("/")[2] for uri in opened] == ["f1.parquet"]
+    assert len(taken) == 1
+    assert "k" not in taken[0]
+    opened.clear()
+    assert reader.lookup(NAME, (col("k") == 25) & (col("s") == "nothing")).num_rows == 0
+    assert len(opened) == 1
+    assert len(taken) == 1  # no row matched: the other columns stay where they are
+
+
+@pytest.mark.parametrize("granularity", ["file", "row_group", 7])
+def test_long_lists_are_asked_of_each_file_in_part(lake: Lake, granularity: str | int) -> None:
+    """Lists are cut down for each file; what they find must not change, in any place of a predicate."""
+    lake.fill(range(5))
+    lake.create(BloomIndexConfig(NAME, ["k", "s"], granularity=granularity, fpp=0.2))
+    reader = lake.open()
+    k, n, many, others = col("k"), col("n"), list(range(3, 400, 4)), list(range(0, 90, 7))
+    names = [f"s{number}" for number in others]
+    in_many, in_others = (lambda row: row["k"] in many), (lambda row: row["k"] in others)
+    asked = [
+        Question(k.isin(many), in_many),
+        Question(k.isin([*many, None]), in_many),
+        Question(k.isin([float(value) for value in many]), in_many),
+        Question(k.isin(many) & k.isin(others), lambda row: in_many(row) and in_others(row)),
+        Question(k.isin(many) & col("s").isin(names), lambda row: in_many(row) and row["s"] in names),
+        Question(k.isin(many) | k.isin(others), lambda row: in_many(row) or in_others(row)),
+        Question(k.isin(many) & ~k.isin(others), lambda row: in_many(row) and not in_others(row)),
+        Question(~k.isin(many), lambda row: not in_many(row)),
+        Question(~(k.isin(many) | n.is_null()), lambda row: not in_many(row) and row["n"] is not None),
+        Question(k.isin(many) | n.is_null(), lambda row: in_many(row) or row["n"] is None),
+        Question(n.isin(range(1, 20)) & k.isin(many), lambda row: row["n"] in range(1, 20) and in_many(row)),
+        Question(~n.isin(range(1, 20)), lambda row: row["n"] == 0),
+    ]
+    assert_answers(lake, asked, reader)
+    lake.write("f1", columns_of(range(0, 90, 3)))
+    assert_answers(lake, asked, reader)

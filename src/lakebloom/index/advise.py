@@ -19,7 +19,7 @@ import numpy as np
 
 from lakebloom.errors import IndexNotFoundError, IndexStateError
 from lakebloom.index.as_read import TEXT_FORMATS, AsRead, ReadSchema
-from lakebloom.index.ask import resolver
+from lakebloom.index.ask import ask_each, resolver
 from lakebloom.index.patience import within
 from lakebloom.index.together import Together, helps
 from lakebloom.predicate.prune import Pruner
@@ -186,7 +186,7 @@ def _advice(name: str, snapshot: Snapshot, reading: Reading) -> Advice | Unanswe
     known = [column for column in map(resolver(snapshot), columns(reading.predicate)) if column is not None]
     if known and segments and not any(segment.column_type(column) for segment in segments for column in known):
         return Unanswered(name, Reason.READ_DIFFERS)
-    pruned = tuple(map(pruner.can_match, segments))
+    pruned = tuple(ask_each(pruner, segments))
     files, of_units = snapshot.numbered_files
     kept = np.zeros(len(files), dtype=np.bool_)
     for segment, numbers in zip(pruned, of_units, strict=True):

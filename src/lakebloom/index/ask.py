@@ -12,6 +12,7 @@ import pyarrow as pa
 from lakebloom.errors import CorruptIndexError, InvalidArgumentError
 from lakebloom.index.as_read import AsRead, ReadSchema
 from lakebloom.index.snapshot import Snapshot
+from lakebloom.index.threads import CORES, pool
 from lakebloom.predicate.prune import Pruner
 from lakebloom.predicate.tree import Node
 from lakebloom.storage import to_local_path
@@ -19,18 +20,21 @@ from lakebloom.tables.columns import folded_name
 from lakebloom.tables.spark_schema import defaults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import TypeVar
 
     from lakebloom.index.catalog import Index
     from lakebloom.predicate.prune import Pruned, Resolver
     from lakebloom.predicate.tree import Predicate
-    from lakebloom.predicate.units import IntArray
+    from lakebloom.predicate.units import IntArray, UnitFilters
     from lakebloom.store.segments import Segment
     from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.files import TableFile
 
     ResultT = TypeVar("ResultT")
+
+_MUCH_WORK = 200_000
+"""From so many pairs of value and unit on, threads are worth their while."""
 
 CANDIDATES_SCHEMA = pa.schema(
     [
@@ -112,10 +116,20 @@ def prune(snapshot: Snapshot, predicate: Predicate) -> list[Pruned]:
     source = snapshot.entry.source
     schema = msgspec.json.decode(source.schema_json or "{}")
     if not defaults(schema):
-        return [pruner.can_match(segment) for segment in snapshot.segments]
+        return ask_each(pruner, snapshot.segments)
     # A file without the column was indexed as NULL, and is read as the default.
     as_read = ReadSchema(source.format, schema)
-    return [pruner.can_match(AsRead(segment, as_read)) for segment in snapshot.segments]
+    return ask_each(pruner, [AsRead(segment, as_read) for segment in snapshot.segments])
+
+
+def ask_each(pruner: Pruner, segments: Sequence[UnitFilters]) -> list[Pruned]:
+    """Ask several segments, at the same time where there is much to ask."""
+    work = pruner.num_values * sum(segment.num_units for segment in segments)
+    if len(segments) < 2 or work < _MUCH_WORK or CORES < 2:
+        return [pruner.can_match(segment) for segment in segments]
+    # The first one alone: it makes what is common to all.
+    first = pruner.can_match(segments[0])
+    return [first, *pool(CORES).map(pruner.can_match, segments[1:])]
 
 
 def candidates_of(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:

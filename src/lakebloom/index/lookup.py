@@ -7,9 +7,6 @@ predicate are read first, and the others only where a row matches.
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from typing import TYPE_CHECKING, get_args
 
 import pyarrow as pa
@@ -18,6 +15,7 @@ import pyarrow.compute as pc
 from lakebloom.errors import DataFileError, InvalidArgumentError, NotFoundError, UnsupportedSourceError
 from lakebloom.index.ask import require_predicate
 from lakebloom.index.reads import Read, Unindexed, candidate_reads, reads_of
+from lakebloom.index.threads import CORES, pool
 from lakebloom.predicate.rows import row_mask
 from lakebloom.predicate.tree import columns as columns_of
 from lakebloom.tables.columns import format_name, parse_name
@@ -128,8 +126,8 @@ class _Search:
     def run(self, reads: Sequence[Read]) -> Iterator[pa.Table]:
         """Yield the matching rows of each file, in the order of the reads; those of no file are left out."""
         if len(reads) > 1:
-            pool = _pool(_REQUESTS if is_remote(reads[0].file.uri) else os.cpu_count() or 1)
-            tasks = [pool.submit(self._of_file, read, False) for read in reads]
+            threads = pool(_REQUESTS if is_remote(reads[0].file.uri) else CORES)
+            tasks = [threads.submit(self._of_file, read, False) for read in reads]
             try:
                 for task in tasks:
                     yield from task.result()
@@ -175,15 +173,6 @@ class _Search:
     def _output(self, asked: pa.Table, others: pa.Table) -> pa.Table:
         columns = [(asked if name in self._asked.names else others)[name] for name in self.output.names]
         return pa.table(columns, schema=self.output)
-
-
-@lru_cache(maxsize=2)
-def _pool(workers: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(workers, thread_name_prefix="lakebloom-lookup")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # a fork has no threads but its own
 
 
 def _top_level(name: str) -> str:

@@ -121,11 +121,22 @@ class Pruner:
         self._hashes = _Hashes(max_values)
         self._hopeless = hopeless
 
+    @property
+    def num_values(self) -> int:
+        """How many values the filters may be asked for."""
+        return _num_values(self._question)
+
     def can_match(self, filters: UnitFilters) -> Pruned:
         """Tell which of these units can hold a row for which the predicate is TRUE. False is certain."""
         asking = _Asking(filters, self._resolve, self._hashes, self._hopeless)
         keep = asking.ask(self._question, np.ones(filters.num_units, dtype=np.bool_))
         return Pruned(keep, tuple(asking.used), tuple(asking.unused))
+
+
+def _num_values(node: Normal) -> int:
+    if isinstance(node, AllOf | AnyOf):
+        return sum(map(_num_values, node.children))
+    return len(node.values) if isinstance(node, OneOf) else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 FOLDER = "segments"
 _LABEL_LENGTH = 80
 _SAMPLED_BLOCKS = 16
+_SINGLE_HASHES = 2
+"""Up to here each hash is looked up by itself."""
 _FEW_HASHES = 64
 """Up to here numpy is as quick as compiled code that has to be loaded first."""
 _FULL = 1 - 1e-9
@@ -176,13 +178,43 @@ class Segment:
         return self._tiles[column]
 
     def _probe(self, layers: list[TileReader], hashes: HashArray) -> BoolArray:
-        hit = np.zeros(layers[0].tile.num_units, dtype=np.bool_)
+        hit: BoolArray = np.zeros(layers[0].tile.num_units, dtype=np.bool_)
+        if len(hashes) <= _SINGLE_HASHES:
+            for h in hashes.tolist():
+                hit |= _probe_one(layers, h)
+            return hit
         step = max(1, _PROBE_BYTES // (32 * len(hit)))
         for start in range(0, len(hashes), step):
             hit |= _probe_some(layers, hashes[start : start + step])
             if hit.all():
                 break
         return hit
+
+
+@lru_cache(maxsize=1024)
+def _single(h: int, layer: int) -> tuple[int, tuple[np.uint64, ...]]:
+    """Return the hash under which a layer holds a value, and the bits that it sets, as four numbers."""
+    hashes = np.array([h], dtype=np.uint64)
+    mixed = hashes if layer == 0 else mix(hashes)
+    return int(mixed[0]), tuple(portable.masks(mixed).view(np.uint64)[0])
+
+
+def _probe_one(layers: list[TileReader], h: int) -> BoolArray:
+    """Tell for each unit of a tile whether it may hold one value. The same for each tile, so little is made anew."""
+    hit: BoolArray = np.ones(layers[0].tile.num_units, dtype=np.bool_)
+    for number, layer in enumerate(layers):
+        mixed, masks = _single(h, number)
+        blocks = layer.row((mixed >> 32) * layer.tile.num_blocks >> 32)
+        if number == 0:
+            for i, mask in enumerate(masks):
+                hit &= blocks[:, i] & mask == mask
+            continue
+        passed = np.flatnonzero(hit)
+        if not len(passed):
+            break
+        some = blocks[passed]
+        hit[passed] = np.logical_and.reduce([some[:, i] & mask == mask for i, mask in enumerate(masks)])
+    return hit
 
 
 def _probe_some(layers: list[TileReader], hashes: HashArray) -> BoolArray:

@@ -25,11 +25,12 @@ from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, read_blob, write_blo
 from lakebloom.store.records import FORMAT_VERSION, TileRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lakebloom.sbbf.kernels import WordArray
     from lakebloom.storage import Storage
 
 _CHECK_BYTES = 4
-_FIRST = np.zeros(1, dtype=np.int64)
 
 
 def write_tile(storage: Storage, path: str, blocks: WordArray, *, column: int, number: int, layer: int) -> TileRecord:
@@ -95,14 +96,32 @@ class TileReader:
         self._mapped = MappedFile.of(storage, tile.file.path)
         self._opened: _OpenedTile | None = None
 
+    def row(self, block: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
+        """Return one block of all units as [num_units, 4] numbers. Raises as ``rows`` does."""
+        opened = self._open()
+        if opened is None:
+            words = read_rows(self._storage, self.tile, np.array([block]))[0]
+        else:
+            words = opened.words[block]
+            opened.check([block])
+        return words.view(np.uint64)
+
     def rows(self, blocks: np.ndarray[Any, Any]) -> tuple[WordArray, np.ndarray[Any, Any]]:
         """Return [some, num_units, 8] words, and which of these rows each of the blocks is.
 
         Raises CorruptIndexError where the tile is missing, short or altered.
         """
-        distinct, place = (blocks, _FIRST) if len(blocks) == 1 else np.unique(blocks, return_inverse=True)
-        if self._mapped is None:
+        distinct, place = np.unique(blocks, return_inverse=True)
+        opened = self._open()
+        if opened is None:
             return np.stack(read_rows(self._storage, self.tile, distinct)), place
+        opened.check(distinct[~opened.good[distinct]].tolist())
+        return opened.words, blocks
+
+    def _open(self) -> _OpenedTile | None:
+        """Return the tile in memory, None where its storage cannot give it so."""
+        if self._mapped is None:
+            return None
         try:
             view, identity = self._mapped.view()
         except NotFoundError as error:
@@ -110,8 +129,7 @@ class TileReader:
         opened = self._opened  # other threads ask too
         if opened is None or opened.identity is not identity:
             self._opened = opened = _OpenedTile(self.tile, view, identity)
-        opened.check(distinct)
-        return opened.words, blocks
+        return opened
 
 
 class _OpenedTile:
@@ -127,13 +145,15 @@ class _OpenedTile:
         words = np.frombuffer(view, dtype="<u4", count=tile.num_blocks * width // 4, offset=tile.blocks_offset)
         self.words: WordArray = words.reshape(tile.num_blocks, tile.num_units, WORDS_PER_BLOCK)
         self._checks = np.frombuffer(view, dtype="<u4", count=tile.num_blocks, offset=tile.checks_offset)
-        self._good = np.zeros(tile.num_blocks, dtype=np.bool_)
+        self.good = np.zeros(tile.num_blocks, dtype=np.bool_)
 
-    def check(self, blocks: np.ndarray[Any, Any]) -> None:
-        for block in blocks[~self._good[blocks]].tolist():
-            if zlib.crc32(self.words[block]) != self._checks[block]:
-                raise corrupt(self._path, f"a checksum that does not fit block {block}")
-            self._good[block] = True
+    def check(self, blocks: Iterable[int]) -> None:
+        """Raise CorruptIndexError unless these rows are as they were written."""
+        for block in blocks:
+            if not self.good[block]:
+                if zlib.crc32(self.words[block]) != self._checks[block]:
+                    raise corrupt(self._path, f"a checksum that does not fit block {block}")
+                self.good[block] = True
 
 
 def read_tile(storage: Storage, tile: TileRecord) -> WordArray:
