@@ -5,13 +5,15 @@ PYTHON3 ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+CORE := .venv-core
+CORE_STAMP := $(CORE)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 FAST := not spark and not slow
 HALF := tests/sbbf tests/storage tests/predicate tests/tables
 # Spark starts its workers with the first python3 on PATH unless told otherwise.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help test check fast demo lock clean bench-kernels bench-build bench-needle bench-embed bench-join compat fuzz
+.PHONY: help test check core fast demo lock clean bench-kernels bench-build bench-needle bench-embed bench-join compat fuzz
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -24,8 +26,15 @@ $(BENCH_STAMP): $(STAMP)
 	@tools/bootstrap $(PYTHON3) $(VENV) bench
 	@touch $@
 
-test: $(STAMP) check ## environment, lint, types and all tests
+$(CORE_STAMP): pyproject.toml constraints.txt tools/bootstrap
+	@tools/bootstrap $(PYTHON3) $(CORE) core-tests
+	@touch $@
+
+test: $(STAMP) check core ## environment, lint, types and all tests
 	@. tools/java && $(BIN)/python -m pytest
+
+core: $(CORE_STAMP) ## the tests of an installation without pyspark
+	@$(CORE)/bin/python -m pytest tests/core tests/store tests/index/test_lookup.py tests/index/test_candidates.py
 
 check: $(STAMP) ## lint and types only
 	@$(BIN)/ruff check .
@@ -67,4 +76,4 @@ lock: $(STAMP) ## resolve the newest versions into constraints.txt
 		--no-annotate --no-header pyproject.toml -o constraints.txt
 
 clean: ## remove the environment and all caches
-	@rm -rf $(VENV) .bench .compat .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(CORE) .bench .compat .mypy_cache .pytest_cache .ruff_cache .hypothesis
