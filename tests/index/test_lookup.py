@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakebloom import BloomIndexConfig, col, errors
+from lakebloom.index import embedded_groups
 from lakebloom.tables import rows as rows_module
 from tests.index.lake import NAME, Lake, Question, assert_answers, columns_of, questions
 
@@ -210,3 +211,35 @@ def test_long_lists_are_asked_of_each_file_in_part(lake: Lake, granularity: str 
     assert_answers(lake, asked, reader)
     lake.write("f1", columns_of(range(0, 90, 3)))
     assert_answers(lake, asked, reader)
+
+
+def test_filters_inside_new_files_are_asked_before_their_pages(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded_groups, "_LARGE_BYTES", 0)
+    lake.fill(range(2))
+    lake.create()
+    options = {"k": {"ndv": 10, "fpp": 1e-4}, "s": {"ndv": 10, "fpp": 1e-4}}
+    lake.write("new", columns_of(range(100, 140)), row_group_size=10, bloom_filter_options=options)
+    reader = lake.open()
+    read: list[list[int]] = []
+    original = rows_module.OpenFile.read
+
+    def watched(self: Any, groups: list[int], *rest: Any, **options: bool) -> pa.Table:
+        if self.file.uri.endswith("/new.parquet"):
+            read.append(groups)
+        return original(self, groups, *rest, **options)
+
+    monkeypatch.setattr(rows_module.OpenFile, "read", watched)
+    asked = {
+        col("k") == 125: [[2]],
+        col("k").isin([100, 139, 7]): [[0], [3]],
+        (col("k") == 125) & (col("s") == "s125"): [[2]],
+        (col("k") == 125) & (col("s") == "s101"): [],
+        (col("k") == 125) | (col("s") == "s101"): [[0], [1], [2], [3]],
+        col("n") == 1: [[0], [1], [2], [3]],
+        col("k") == 125.5: [[0], [1], [2], [3]],
+    }
+    for predicate, groups in asked.items():
+        read.clear()
+        reader.lookup(NAME, predicate)
+        assert read == groups, predicate
+    assert_answers(lake, questions([5, 105, 125, 139, 999]), reader)

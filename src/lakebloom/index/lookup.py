@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from lakebloom.errors import DataFileError, InvalidArgumentError, NotFoundError, UnsupportedSourceError
 from lakebloom.index.ask import require_predicate
+from lakebloom.index.embedded_groups import groups_that_can_match
 from lakebloom.index.reads import Read, Unindexed, candidate_reads, reads_of
 from lakebloom.index.threads import CORES, pool
 from lakebloom.predicate.rows import row_mask
@@ -152,7 +153,9 @@ class _Search:
             if self._unindexed == "skip":
                 return []
         now = stat_file(read.file.uri, self._options) or read.file
-        return self._read(Read(now, None), use_threads) or []
+        groups = groups_that_can_match(now, self._predicate, self._rows.types)
+        found = self._read(Read(now, groups), use_threads)
+        return self._read(Read(now, None), use_threads) or [] if found is None else found
 
     def _read(self, read: Read, use_threads: bool) -> list[pa.Table] | None:
         """Return the matching rows; None where the file is another one, so that its row groups mean nothing."""

@@ -33,7 +33,7 @@ from lakebloom.tables.columns import arrow_type
 if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import HashArray
 
-__all__ = ["to_hash", "to_hashes", "why_kept"]
+__all__ = ["to_array", "to_hash", "to_hashes", "why_kept"]
 
 _EXACT = frozenset({Kind.INTEGER, Kind.DECIMAL})
 _OWN_TYPE_ONLY = frozenset({Kind.STRING, Kind.BINARY, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ})
@@ -57,20 +57,35 @@ def to_hashes(literals: Sequence[Literal], column_type: str) -> tuple[HashArray,
     If one could not, no hash is returned: a list with an unknown value may match anywhere.
     """
     nothing = np.empty(0, dtype=np.uint64)
+    converted = _arrays(literals, column_type)
+    if converted is None:
+        return nothing, False
+    return np.concatenate([nothing, *(hash_array(array)[0] for array in converted)]), True
+
+
+def to_array(literals: Sequence[Literal], column_type: str) -> pa.Array | None:
+    """Return the values of literals in a column's type, in no particular order; None where one has no place there.
+
+    >>> to_array([Literal("int", 5)], "bigint").type
+    DataType(int64)
+    """
+    converted = _arrays(literals, column_type)
+    return None if not converted else pa.concat_arrays(converted)
+
+
+def _arrays(literals: Sequence[Literal], column_type: str) -> list[pa.Array] | None:
     try:
         target = arrow_type(column_type)
     except UnsupportedTypeError:
-        return nothing, False
+        return None
     by_type: dict[str, list[Any]] = {}
     for literal in literals:
         if literal.value is None:  # NULL equals nothing; callers have dropped it
-            return nothing, False
+            return None
         by_type.setdefault(literal.type, []).append(literal.decoded())
     arrays = [_convert(values, spark_type(name), spark_type(column_type), target) for name, values in by_type.items()]
     converted = [array for array in arrays if array is not None]
-    if len(converted) < len(arrays):
-        return nothing, False
-    return np.concatenate([nothing, *(hash_array(array)[0] for array in converted)]), True
+    return converted if len(converted) == len(arrays) else None
 
 
 def why_kept(literals: Sequence[Literal], column_type: str) -> Reason:

@@ -1,0 +1,55 @@
+"""Which row groups of a file that no index knows can match, by the filters inside the file.
+
+Whatever cannot be asked keeps every row group: a file without filters, a column that the file calls otherwise, a value
+of another kind, an error.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakebloom.parquet.reader import might_contain
+from lakebloom.predicate.literals import to_array
+from lakebloom.predicate.tree import And, Equals, IsIn, operands
+from lakebloom.tables.columns import format_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lakebloom.predicate.tree import Predicate
+    from lakebloom.predicate.units import BoolArray
+    from lakebloom.tables.columns import ColumnPath
+    from lakebloom.tables.files import TableFile
+
+__all__ = ["groups_that_can_match"]
+
+_LARGE_BYTES = 4 << 20
+"""Smaller files are read as quickly as asked."""
+_MAX_VALUES = 1000
+
+
+def groups_that_can_match(
+    file: TableFile, predicate: Predicate, types: Mapping[ColumnPath, str]
+) -> tuple[int, ...] | None:
+    """Return the numbers of the row groups that can match; None for all of them."""
+    if file.size_bytes < _LARGE_BYTES or not file.uri.startswith("file:"):
+        return None
+    kept = None
+    for leaf in operands(predicate) if isinstance(predicate, And) else [predicate]:
+        if isinstance(leaf, Equals | IsIn) and leaf.column in types:
+            try:
+                answer = _asked(file, leaf, types[leaf.column])
+            except Exception:
+                continue
+            if answer is not None:
+                kept = answer if kept is None else kept & answer
+    return None if kept is None else tuple(np.flatnonzero(kept).tolist())
+
+
+def _asked(file: TableFile, leaf: Equals | IsIn, column_type: str) -> BoolArray | None:
+    literals = [leaf.value] if isinstance(leaf, Equals) else leaf.values
+    values = [literal for literal in literals if not literal.is_null]  # NULL equals nothing
+    array = to_array(values, column_type) if 0 < len(values) <= _MAX_VALUES else None
+    return None if array is None else np.any(might_contain(file.uri, format_name(leaf.column), array), axis=1)
