@@ -12,25 +12,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakebloom.errors import InvalidArgumentError, LakebloomError, NotFoundError, UnsupportedSourceError
-from lakebloom.index import compact, lifecycle, vacuum
-from lakebloom.index.advise import Advisor
+from lakebloom.index import lifecycle
 from lakebloom.index.ask import Reader, candidate_table
-from lakebloom.index.building import Workshop
 from lakebloom.index.catalog import Catalog
-from lakebloom.index.create import create_index
-from lakebloom.index.explain import explain
-from lakebloom.index.joins import JoinFilters
 from lakebloom.index.lookup import Lookups
-from lakebloom.index.reads import Unindexed
-from lakebloom.index.refresh import RefreshMode, refresh_index
-from lakebloom.index.reports import IndexRecord, VersionRecord
 from lakebloom.index.settings import PREFIX, TIMEOUT_KEY, Settings
-from lakebloom.index.verify import verify_index
-from lakebloom.printing import RecordTable
-from lakebloom.storage.metered import Metered
 from lakebloom.store.records import ColumnRecord
 from lakebloom.tables.columns import parse_name
-from lakebloom.tables.spark_schema import leaf_types
+
+# What only building and maintaining need is imported where it is used: a process that looks one key up starts sooner.
 
 if TYPE_CHECKING:
     import os
@@ -39,11 +29,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from lakebloom.index.building import Workshop
     from lakebloom.index.config import BloomIndexConfig
+    from lakebloom.index.joins import JoinFilters
     from lakebloom.index.plan import Progress
     from lakebloom.index.query_reports import LastQuery, QueryReport
-    from lakebloom.index.reports import BuildReport, OperationReport, VacuumReport, VerifyReport
+    from lakebloom.index.reads import Unindexed
+    from lakebloom.index.refresh import RefreshMode
+    from lakebloom.index.reports import (
+        BuildReport,
+        IndexRecord,
+        OperationReport,
+        VacuumReport,
+        VerifyReport,
+        VersionRecord,
+    )
     from lakebloom.predicate.tree import Predicate
+    from lakebloom.printing import RecordTable
     from lakebloom.spark.skipping import Skipping
 
 __all__ = ["Lakebloom"]
@@ -77,7 +79,7 @@ class Lakebloom:
         self._readers: dict[str, Reader] = {}
         self._lookups: dict[str, Lookups] = {}
         self._skipping: Skipping | None = None
-        self._join_filters = JoinFilters(self._catalog.options)
+        self._known_join_filters: JoinFilters | None = None
 
     @property
     def location(self) -> str:
@@ -96,6 +98,7 @@ class Lakebloom:
                 found="a Lakebloom without a session",
                 hint="use Lakebloom(spark, location=...) to create and refresh; this one can read and look up",
             )
+        from lakebloom.index.building import Workshop
         from lakebloom.spark.build import SparkBuilder
 
         builder = SparkBuilder(self._spark, self._catalog)
@@ -111,7 +114,9 @@ class Lakebloom:
         ``progress`` is called with how many files, bytes and rows are done. Returns what was built and how long each
         phase took. Everything is checked before anything is written; nothing is left behind by a failure.
         """
+        from lakebloom.index.create import create_index
         from lakebloom.spark.sources import resolve
+        from lakebloom.tables.spark_schema import leaf_types
 
         spark, workshop = self._workshop(progress)
         record = resolve(spark, source)
@@ -124,6 +129,8 @@ class Lakebloom:
         self, name: str, mode: RefreshMode = "quick", *, progress: Callable[[Progress], None] | None = None
     ) -> BuildReport:
         """Index what is new: "quick" adds new and changed files, "full" also drops what is gone and compacts."""
+        from lakebloom.index.refresh import refresh_index
+
         _, workshop = self._workshop(progress)
         return refresh_index(workshop, name, mode)
 
@@ -131,7 +138,9 @@ class Lakebloom:
 
     def optimize_index(self, name: str) -> OperationReport:
         """Merge small segments; no data file is read."""
-        return compact.optimize_index(self._catalog, name)
+        from lakebloom.index.compact import optimize_index
+
+        return optimize_index(self._catalog, name)
 
     def delete_index(self, name: str) -> OperationReport:
         """Stop using an index; ``restore_index`` brings it back until it is vacuumed."""
@@ -152,33 +161,44 @@ class Lakebloom:
         Files that may belong to a build that is still running are left alone, and so are log entries whose numbers a
         writer may be about to take, both for ``spark.lakebloom.vacuum.graceMs``.
         """
+        from lakebloom.index.vacuum import vacuum_index
+
         settings = self._settings()
         retention_ms = settings.vacuum_retention_ms
         if retention is not None:
             retention_ms = round(retention.total_seconds() * 1000)
             if retention_ms < 0:
                 raise InvalidArgumentError("retention must not be negative", found=retention)
-        return vacuum.vacuum_index(self._catalog, name, retention_ms, settings.vacuum_grace_ms)
+        return vacuum_index(self._catalog, name, retention_ms, settings.vacuum_grace_ms)
 
     def verify_index(self, name: str, sample: float | None = None) -> VerifyReport:
         """Check every checksum, and hash the data again to prove that no value is missing from its filter.
 
         ``sample`` is the share of files to read, all of them if None.
         """
+        from lakebloom.index.verify import verify_index
+
         return verify_index(self._catalog.index(name), sample, self._data_options())
 
     # Asking
 
     def indexes(self) -> RecordTable[IndexRecord]:
         """Return all indexes, deleted ones included."""
+        from lakebloom.printing import RecordTable
+
         return RecordTable([self.index(name) for name in self._catalog.names()])
 
     def index(self, name: str) -> IndexRecord:
         """Return one index as it is now."""
+        from lakebloom.index.reports import IndexRecord
+
         return IndexRecord.of(self._catalog.index(name).log.newest())
 
     def history(self, name: str) -> RecordTable[VersionRecord]:
         """Return the versions of an index, the newest first."""
+        from lakebloom.index.reports import VersionRecord
+        from lakebloom.printing import RecordTable
+
         log = self._catalog.index(name).log
         log.newest()
         records = []
@@ -235,6 +255,9 @@ class Lakebloom:
 
     def explain(self, frame: DataFrame) -> QueryReport:
         """Tell for each table that a DataFrame reads which files are skipped, by which index, and why not more."""
+        from lakebloom.index.explain import explain
+        from lakebloom.storage.metered import Metered
+
         skipping = self._rule()
         catalog = Catalog(self.location, self._catalog.options, self._spark, wrap=Metered)
         self._publish()
@@ -279,7 +302,16 @@ class Lakebloom:
         self._publish()
         return pruned_by_keys(skipping, indexed, small, [on] if isinstance(on, str) else on, self._settings())
 
+    @property
+    def _join_filters(self) -> JoinFilters:
+        from lakebloom.index.joins import JoinFilters
+
+        if self._known_join_filters is None:
+            self._known_join_filters = JoinFilters(self._catalog.options)
+        return self._known_join_filters
+
     def _rule(self) -> Skipping:
+        from lakebloom.index.advise import Advisor
         from lakebloom.spark.join_callback import JoinCallback
         from lakebloom.spark.skipping import Skipping, require_classic
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -243,3 +245,18 @@ def test_filters_inside_new_files_are_asked_before_their_pages(lake: Lake, monke
         reader.lookup(NAME, predicate)
         assert read == groups, predicate
     assert_answers(lake, questions([5, 105, 125, 139, 999]), reader)
+
+
+def test_a_process_that_looks_one_key_up_loads_little(lake: Lake) -> None:
+    lake.fill(range(2))
+    lake.create()
+    script = f"""
+import sys
+from lakebloom import Lakebloom, col
+lake = Lakebloom(location={lake.location!r})
+assert lake.lookup({NAME!r}, col("k") == 25)["s"].to_pylist() == ["s25"]
+assert lake.lookup({NAME!r}, col("s") == "s25").num_rows == 1
+print([name for name in ("numba", "pandas", "pyspark", "thrift", "rich", "obstore") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakebloom.parquet.reader import might_contain
 from lakebloom.predicate.literals import to_array
 from lakebloom.predicate.tree import And, Equals, IsIn, operands
 from lakebloom.tables.columns import format_name
@@ -49,6 +48,9 @@ def groups_that_can_match(
 
 
 def _asked(file: TableFile, leaf: Equals | IsIn, column_type: str) -> BoolArray | None:
+    # Here and not above: most lookups meet no such file, and the reader of footers takes time to load.
+    from lakebloom.parquet.reader import might_contain
+
     literals = [leaf.value] if isinstance(leaf, Equals) else leaf.values
     values = [literal for literal in literals if not literal.is_null]  # NULL equals nothing
     array = to_array(values, column_type) if 0 < len(values) <= _MAX_VALUES else None

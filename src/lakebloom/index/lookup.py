@@ -71,7 +71,7 @@ class Lookups:
             reads = sorted(candidate_reads(snapshot, predicate), key=lambda read: read.file.uri)
         else:
             reads = reads_of(snapshot, predicate, table.inventory.files(), unindexed)
-        parts, found = [search.output.empty_table()], 0
+        parts, found = [pa.Table.from_batches([], schema=search.output)], 0
         for part in search.run(reads):
             parts.append(part)
             found += part.num_rows

@@ -23,6 +23,7 @@ from lakebloom.errors import UnsupportedTypeError, ValueConversionError
 from lakebloom.predicate.decimals import decimal_array
 from lakebloom.predicate.spark_types import Kind, spark_type
 from lakebloom.predicate.tree import Literal
+from lakebloom.sbbf.plain_arrays import plain_array
 
 __all__ = ["Domain", "column_in", "domain_of", "values_in", "widest"]
 
@@ -78,8 +79,8 @@ def values_in(domain: Domain, literals: Sequence[Literal]) -> pa.Array:
     if domain is Domain.DOUBLES:
         return pc.add(pa.array([_double(literal) for literal in literals], domain.value), 0.0)  # -0.0 becomes 0.0
     if domain is Domain.INTEGERS:
-        return pa.array([int(literal.decoded()) for literal in literals], domain.value)
-    return pa.array([literal.decoded() for literal in literals], domain.value)
+        return plain_array([int(literal.decoded()) for literal in literals], domain.value)
+    return plain_array([literal.decoded() for literal in literals], domain.value)
 
 
 def _unscaled(literal: Literal) -> int:

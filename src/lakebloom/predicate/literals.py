@@ -28,6 +28,7 @@ from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.spark_types import Kind, SparkType, fits, spark_type
 from lakebloom.predicate.tree import Literal
 from lakebloom.sbbf.hashing import hash_array
+from lakebloom.sbbf.plain_arrays import plain_array
 from lakebloom.tables.columns import arrow_type
 
 if TYPE_CHECKING:
@@ -107,15 +108,15 @@ def _convert(values: list[Any], source: SparkType, column: SparkType, target: pa
     if source.kind is not column.kind or source.kind not in _OWN_TYPE_ONLY:
         return None
     if source.kind in (Kind.STRING, Kind.BINARY):
-        return pa.array(values, type=target)
-    return pa.array(values, type=pa.int32() if source.bits == 32 else pa.int64()).view(target)
+        return plain_array(values, target)
+    return plain_array(values, pa.int32() if source.bits == 32 else pa.int64()).view(target)
 
 
 def _exact(unscaled: list[int] | None, column: SparkType, target: pa.DataType) -> pa.Array | None:
     if unscaled is None:
         return None
     if column.kind is Kind.INTEGER:
-        return pa.array(unscaled, type=target) if all(fits(number, column.bits) for number in unscaled) else None
+        return plain_array(unscaled, target) if all(fits(number, column.bits) for number in unscaled) else None
     limit = 10**column.precision
     return decimal_array(unscaled, target) if all(-limit < number < limit for number in unscaled) else None
 

@@ -52,7 +52,7 @@ def row_mask(predicate: Predicate, table: pa.Table, types: Mapping[ColumnPath, s
     [False, True, False]
     """
     truth = _Rows(table, types).truth(predicate)
-    known = pc.fill_null(truth, False)
+    known = _or_false(truth)
     return known if isinstance(known, pa.ChunkedArray) else pa.chunked_array([known])
 
 
@@ -80,7 +80,7 @@ class _Rows:
             case EqualsNullSafe(column, value):
                 if value.is_null:
                     return pc.is_null(self._column(column))
-                return pc.fill_null(self._is_in(column, [value]), False)
+                return _or_false(self._is_in(column, [value]))
             case IsIn(column, values):
                 return self._is_in(column, values)
             case Compare():
@@ -102,8 +102,9 @@ class _Rows:
     def _is_in(self, column: ColumnPath, literals: Sequence[Literal]) -> pa.ChunkedArray:
         column_type = self._type(column)
         values = [literal for literal in literals if not literal.is_null]
-        found = self._all(False)
-        if values:
+        if not values:
+            found = self._all(False)
+        else:
             # One domain for the whole list, as in Spark: a single double makes all of it doubles.
             domain = widest({domain_of(column_type, literal.type) for literal in values})
             found = is_one_of(domain, self._column_in(domain, column), values)
@@ -134,6 +135,10 @@ class _Rows:
                 return pa.chunked_array([pa.nulls(self._table.num_rows)])
             array = children[0]
         return pc.cast(array, array.type.value_type) if pt.is_dictionary(array.type) else array
+
+
+def _or_false(truth: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.fill_null(truth, False) if truth.null_count else truth
 
 
 def _children_named(parent: pa.ChunkedArray | pa.Table, name: str, column: ColumnPath) -> list[pa.ChunkedArray]:

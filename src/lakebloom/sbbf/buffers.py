@@ -30,8 +30,18 @@ def validity(array: pa.Array) -> BoolArray | None:
     """Return True for each value that is not NULL, or None where none is."""
     if array.null_count == 0:
         return None
-    valid: BoolArray = array.is_valid().to_numpy(zero_copy_only=False)
-    return valid
+    return bits(array.is_valid())
+
+
+def bits(array: pa.Array) -> BoolArray:
+    """Return an array of booleans without NULLs as numpy's. Arrow's own way would load pandas wherever it is."""
+    unpacked = np.unpackbits(byte_view(array.buffers()[1]), count=array.offset + len(array), bitorder="little")
+    return unpacked[array.offset :].view(np.bool_)
+
+
+def numbers(array: pa.Array, width: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return an array of signed numbers of this width, without NULLs, as numpy's int64."""
+    return fixed_rows(array, width).view(f"<i{width}")[:, 0].astype(np.int64, copy=False)
 
 
 def without_nulls(rows: ByteArray, array: pa.Array) -> ByteArray:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from lakebloom.sbbf.buffers import bits, numbers
 from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, read_blob, require_format, write_blob
 from lakebloom.store.records import FORMAT_VERSION, FileRecord
 from lakebloom.tables.files import TableFile
@@ -119,15 +120,18 @@ class UnitTable:
     def distinct_files(self) -> list[TableFile]:
         """The files, each once. Within a segment a file has one identity, whatever the number of its units."""
         firsts = np.unique(self.file_numbers, return_index=True)[1]
-        columns = (self._table[name].take(firsts).to_pylist() for name in ("file", "size_bytes", "mtime_ms"))
-        return [TableFile(*identity) for identity in zip(*columns, strict=True)]
+        coded = self._table["file"].combine_chunks()
+        uris = coded.dictionary.to_pylist()
+        chosen = numbers(coded.indices, 4)[firsts].tolist()
+        sizes, times = (self.whole(name)[firsts].tolist() for name in ("size_bytes", "mtime_ms"))
+        return [TableFile(uris[i], size, time) for i, size, time in zip(chosen, sizes, times, strict=True)]
 
     @cached_property
     def file_numbers(self) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Which of the distinct files each unit belongs to."""
-        indices = self._table["file"].combine_chunks().indices.to_numpy()
-        numbers: np.ndarray[Any, np.dtype[np.int64]] = np.unique(indices, return_inverse=True)[1]
-        return numbers
+        indices = numbers(self._table["file"].combine_chunks().indices, 4)
+        found: np.ndarray[Any, np.dtype[np.int64]] = np.unique(indices, return_inverse=True)[1]
+        return found
 
     @cached_property
     def files(self) -> list[TableFile]:
@@ -147,7 +151,7 @@ class UnitTable:
         """Return the null count of each unit, and whether it is known."""
         name = f"null_count.{column}"
         if name not in self._known:
-            self._known[name] = self._table[name].is_valid().to_numpy()
+            self._known[name] = bits(self._table[name].combine_chunks().is_valid())
         return self._filled(name, 0), self._known[name]
 
     def tiles(self, column: int) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -156,9 +160,11 @@ class UnitTable:
 
     def _filled(self, name: str, for_null: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         if name not in self._numbers:
-            numbers = self._table[name].fill_null(for_null).to_numpy().astype(np.int64, copy=False)
-            numbers.flags.writeable = False
-            self._numbers[name] = numbers
+            column = self._table[name].combine_chunks()
+            column = column.fill_null(for_null) if column.null_count else column
+            values = numbers(column, column.type.bit_width // 8)
+            values.flags.writeable = False
+            self._numbers[name] = values
         return self._numbers[name]
 
     def units(self, num_columns: int) -> list[Unit]:

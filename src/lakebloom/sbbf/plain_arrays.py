@@ -1,0 +1,40 @@
+"""A few Python values as an Arrow array, made from buffers.
+
+``pa.array`` imports pandas where it is installed, to know its objects when it sees them. That takes longer than a whole
+lookup.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types as pt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["plain_array"]
+
+_MAX_BYTES = 1 << 30
+
+
+def plain_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Return ``pa.array(values, kind)`` for values that are not None and fit.
+
+    >>> plain_array(["a", "bc"], pa.string()).to_pylist(), plain_array([-1], pa.int32()).to_pylist()
+    (['a', 'bc'], [-1])
+    """
+    if pt.is_string(kind) or pt.is_binary(kind) or pt.is_large_binary(kind):
+        parts = [value.encode() if isinstance(value, str) else bytes(value) for value in values]
+        offsets = np.zeros(len(parts) + 1, dtype=np.int64)
+        np.cumsum([len(part) for part in parts], out=offsets[1:])
+        if pt.is_large_binary(kind) or offsets[-1] <= _MAX_BYTES:
+            width = np.int64 if pt.is_large_binary(kind) else np.int32
+            buffers = [None, pa.py_buffer(offsets.astype(width, copy=False)), pa.py_buffer(b"".join(parts))]
+            return pa.Array.from_buffers(kind, len(parts), buffers)
+    if pt.is_signed_integer(kind):
+        numbers = np.array(values, dtype=f"<i{kind.bit_width // 8}")
+        return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(numbers)])
+    return pa.array(values, type=kind)
