@@ -16,7 +16,8 @@ from lakebloom.index import lifecycle
 from lakebloom.index.ask import Reader, candidate_table
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.lookup import Lookups
-from lakebloom.index.settings import PREFIX, TIMEOUT_KEY, Settings
+from lakebloom.index.settings import TIMEOUT_KEY, Settings
+from lakebloom.spark.conf import default_location, settings_of
 from lakebloom.store.records import ColumnRecord
 from lakebloom.tables.columns import parse_name
 
@@ -67,7 +68,7 @@ class Lakebloom:
         options: Mapping[str, str] | None = None,
     ) -> None:
         self._spark = spark
-        chosen = location or (None if spark is None else self._settings().location or _warehouse(spark))
+        chosen = location or (None if spark is None else default_location(spark))
         if chosen is None:
             raise InvalidArgumentError(
                 "without a Spark session the location of the indexes must be given",
@@ -80,6 +81,7 @@ class Lakebloom:
         self._lookups: dict[str, Lookups] = {}
         self._skipping: Skipping | None = None
         self._known_join_filters: JoinFilters | None = None
+        self._registered = False
 
     @property
     def location(self) -> str:
@@ -87,9 +89,7 @@ class Lakebloom:
         return self._catalog.location
 
     def _settings(self) -> Settings:
-        if self._spark is None:
-            return Settings()
-        return Settings.parse(_lakebloom_keys(self._spark))
+        return Settings() if self._spark is None else settings_of(self._spark)
 
     def _workshop(self, progress: Callable[[Progress], None] | None) -> tuple[SparkSession, Workshop]:
         if self._spark is None:
@@ -107,12 +107,21 @@ class Lakebloom:
     # Building
 
     def create_index(
-        self, source: Any, config: BloomIndexConfig, *, progress: Callable[[Progress], None] | None = None
+        self,
+        source: Any,
+        config: BloomIndexConfig,
+        *,
+        from_embedded: bool = False,
+        progress: Callable[[Progress], None] | None = None,
     ) -> BuildReport:
         """Build an index over a DataFrame that reads files, a path, or a table's name.
 
         ``progress`` is called with how many files, bytes and rows are done. Returns what was built and how long each
         phase took. Everything is checked before anything is written; nothing is left behind by a failure.
+
+        With ``from_embedded``, filters that the Parquet files already have are taken instead of reading the column,
+        where they hold the same hashes; the report says which columns had to be read, and why. Their rate is what the
+        files' writer chose.
         """
         from lakebloom.index.create import create_index
         from lakebloom.spark.sources import resolve
@@ -121,18 +130,26 @@ class Lakebloom:
         spark, workshop = self._workshop(progress)
         record = resolve(spark, source)
         schema = [ColumnRecord(path, kind) for path, kind in leaf_types(record.schema_json or "")]
-        report = create_index(workshop, record, schema, config)
+        report = create_index(workshop, record, schema, config, from_embedded=from_embedded)
         self._publish()
         return report
 
     def refresh_index(
-        self, name: str, mode: RefreshMode = "quick", *, progress: Callable[[Progress], None] | None = None
+        self,
+        name: str,
+        mode: RefreshMode = "quick",
+        *,
+        from_embedded: bool = False,
+        progress: Callable[[Progress], None] | None = None,
     ) -> BuildReport:
-        """Index what is new: "quick" adds new and changed files, "full" also drops what is gone and compacts."""
+        """Index what is new: "quick" adds new and changed files, "full" also drops what is gone and compacts.
+
+        ``from_embedded`` is that of ``create_index``.
+        """
         from lakebloom.index.refresh import refresh_index
 
         _, workshop = self._workshop(progress)
-        return refresh_index(workshop, name, mode)
+        return refresh_index(workshop, name, mode, from_embedded=from_embedded)
 
     # Life
 
@@ -230,6 +247,26 @@ class Lakebloom:
         if name not in self._lookups:
             self._lookups[name] = Lookups(self._reader(name), self._data_options())
         return self._lookups[name].rows(predicate, columns, limit, unindexed)
+
+    def register_source(self) -> None:
+        """Let the session read ``spark.read.format("lakebloom").load(name)``, in SQL and on Spark Connect too.
+
+        The source finds indexes at this object's location, unless a query names another; see docs/DATA_SOURCE.md.
+        """
+        from lakebloom.spark.data_source import register
+
+        spark, _ = self._workshop(None)
+        register(spark, self.location, options=self._catalog.options)
+        self._registered = True
+
+    def read(self, name: str, predicate: Predicate | None = None, columns: Sequence[str] | None = None) -> DataFrame:
+        """Return the rows for which the predicate is TRUE as a DataFrame, read through the index by the data source."""
+        from lakebloom.spark.data_source import load
+
+        spark, _ = self._workshop(None)
+        if not self._registered or self._catalog.options:  # another object's options may have come since
+            self.register_source()
+        return load(spark, name, predicate, columns, location=self.location)
 
     # Skipping in queries
 
@@ -343,14 +380,3 @@ class Lakebloom:
 
     def _data_options(self) -> Mapping[str, str]:
         return self._catalog.options
-
-
-def _lakebloom_keys(spark: SparkSession) -> dict[str, str]:
-    everything = spark.conf.getAll
-    return {key: str(value) for key, value in everything.items() if key.startswith(PREFIX)}
-
-
-def _warehouse(spark: SparkSession) -> str:
-    warehouse = spark.conf.get("spark.sql.warehouse.dir")
-    assert warehouse is not None
-    return f"{warehouse.rstrip('/')}/lakebloom"

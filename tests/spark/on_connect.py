@@ -35,6 +35,14 @@ def main(directory: Path) -> dict[str, Any]:
     found["global"] = [round(record.ndv), len(record.segments)]
     found["lookup"] = lake.lookup("by_path", col("k") == 350).to_pylist()
 
+    source = lake.read("by_path", col("k").isin([150, 350]))
+    found["source"] = [sorted(row.k for row in source.collect()), source.schema.simpleString()]
+    spark.sql(f"CREATE TEMPORARY VIEW v USING lakebloom OPTIONS (index 'by_path', location '{directory / 'indexes'}')")
+    found["view"] = [spark.table("v").where("k = 150").count(), spark.table("v").count()]
+    try:
+        spark.read.format("lakebloom").option("colums", "k").load("by_path").collect()
+    except Exception as error:
+        found["misspelt"] = str(error)
     spark.sql(f"CREATE TABLE by_name (k BIGINT, c CHAR(3)) USING parquet LOCATION '{table}'")
     lake.create_index("by_name", BloomIndexConfig("by_name", ["k"], fpp=1e-6))
     lake.create_index(spark.table("by_name"), BloomIndexConfig("by_frame", ["k"], fpp=1e-6))

@@ -22,6 +22,12 @@ def test_connect(tmp_path: Path) -> None:
     assert found["new"] == ["3.parquet"]
     assert found["global"][0] == pytest.approx(400, rel=0.05)
     assert found["lookup"] == [{"k": 350}]
+    assert found["source"] == [[150, 350], "struct<k:bigint>"]
+    assert found["view"] == [1, 400]
+    assert (
+        "[INVALID_ARGUMENT] unknown option of the source lakebloom; found colums. Hint: did you mean columns"
+        in (found["misspelt"])
+    )
     assert found["table"] == ["by_name", 4, 4]
     assert found["orc"] == [100, ["p"], "x=*"]
     assert found["lance"] == [2500, 1, True]

@@ -9,7 +9,7 @@ become filters sized by its rows, which are folded when the unit ends.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -20,9 +20,14 @@ from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.layers import mix
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lakebloom.sbbf.kernels import HashArray, WordArray
     from lakebloom.store.segments import SegmentWriter
 
+_Unit = TypeVar("_Unit")
+
+_HASH_BYTES = 8
 _MAX_PENDING_HASHES = 8 << 20
 """64 MiB of hashes, over all columns and units at hand."""
 _MAX_TILE_BYTES = 64 << 20
@@ -36,10 +41,12 @@ class _UnitHashes:
     unit: int
     parts: list[HashArray] = field(default_factory=list)
     filters: list[Sbbf] | None = None
+    taken: Sbbf | None = None
+    """A filter that a file had already; there are no hashes then."""
 
     @property
     def pending(self) -> int:
-        return sum(map(len, self.parts))
+        return sum(map(len, self.parts)) + (0 if self.taken is None else self.taken.num_bytes // _HASH_BYTES)
 
 
 class TileBuilder:
@@ -75,6 +82,13 @@ class TileBuilder:
         else:
             _insert(current.filters, hashes)
 
+    def take(self, column: int, filter: Sbbf) -> None:
+        """Give the unit that was begun a filter that is there already. It stays as it is, with one layer."""
+        current = self._open[column]
+        assert current is not None
+        current.taken = filter
+        self.pending += current.pending
+
     def _start_filters(self, coming: int, rows_in_unit: int) -> None:
         """Turn the longest columns of the unit at hand into filters, until there is room for the hashes to come."""
         blocks = self._fixed_blocks or _foldable(sizes.blocks_for(rows_in_unit, self._fpp))
@@ -108,14 +122,19 @@ class TileBuilder:
         for unit in units:
             if unit.filters is not None:
                 self._writer.add_tile(column, [unit.unit], [f.words[:, None] for f in self._folded(unit.filters)])
-        hashed = [unit for unit in units if unit.filters is None]
+        self._write_taken(column, [(unit.unit, unit.taken) for unit in units if unit.taken is not None])
+        hashed = [unit for unit in units if unit.filters is None and unit.taken is None]
         needed = [self._fixed_blocks or self._blocks_for(unit.parts) for unit in hashed]
         for blocks, group in sizes.classes(needed):
-            step = max(1, _MAX_TILE_BYTES // (BYTES_PER_BLOCK * blocks))
-            for start in range(0, len(group), step):
-                chosen = [hashed[i] for i in group[start : start + step]]
+            for chosen in _tiles_of([hashed[i] for i in group], blocks):
                 layers = self._layers(blocks, [unit.parts for unit in chosen])
                 self._writer.add_tile(column, [unit.unit for unit in chosen], layers)
+
+    def _write_taken(self, column: int, units: list[tuple[int, Sbbf]]) -> None:
+        for blocks in sorted({f.num_blocks for _, f in units}, reverse=True):
+            group = [(unit, f) for unit, f in units if f.num_blocks == blocks]
+            for chosen in _tiles_of(group, blocks):
+                self._writer.add_tile(column, [unit for unit, _ in chosen], [np.stack([f.words for _, f in chosen], 1)])
 
     def _blocks_for(self, parts: list[HashArray]) -> int:
         return sizes.on_grid(sizes.blocks_for(sizes.distinct(*parts), self._fpp))
@@ -136,6 +155,12 @@ class TileBuilder:
             for layer, f in zip(layers, filters, strict=True):
                 layer[:, slot] = f.words
         return layers
+
+
+def _tiles_of(units: list[_Unit], blocks: int) -> Iterator[list[_Unit]]:
+    """Divide units whose filters have so many blocks into tiles that fit into memory."""
+    step = max(1, _MAX_TILE_BYTES // (BYTES_PER_BLOCK * blocks))
+    return (units[start : start + step] for start in range(0, len(units), step))
 
 
 def _insert(filters: list[Sbbf], hashes: HashArray) -> None:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakebloom.errors import DataFileError, LakebloomError
-from lakebloom.index.plan import GroupResult, SkippedFile
+from lakebloom.index.embedded_filters import filters_of
+from lakebloom.index.plan import GroupResult, SkippedFile, summed
 from lakebloom.index.segment_builder import SegmentBuilder, Span
 from lakebloom.sbbf.hashing import hash_array
 from lakebloom.sbbf.kernels import load_compiled
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from lakebloom.index.plan import BuildPlan, FileGroup
+    from lakebloom.index.embedded_filters import FileFilters, TakenFilter
+    from lakebloom.index.plan import BuildPlan, FileGroup, ReadAnyway
     from lakebloom.sbbf.filter import Sbbf
     from lakebloom.sbbf.kernels import BoolArray, HashArray
     from lakebloom.storage import Storage
@@ -80,7 +82,11 @@ def build_segment(plan: BuildPlan, group: FileGroup, storage: Storage | None = N
         attempt.builder.abandon()
     segment = attempt.builder.finish()
     elapsed = time.perf_counter() - started
-    result = GroupResult(group.number, segment, tuple(skipped.values()), bytes_read, elapsed)
+    result = GroupResult(
+        *(group.number, segment, tuple(skipped.values()), bytes_read, elapsed),
+        filters_taken=attempt.builder.filters_taken,
+        read_anyway=summed(attempt.read_anyway),
+    )
     return result, attempt.builder.global_filters
 
 
@@ -91,6 +97,7 @@ class _Attempt:
         self.builder = builder
         self.bytes_read = 0
         self.skipped: list[SkippedFile] = []
+        self.read_anyway: list[ReadAnyway] = []
         self.is_clean = True
         self._plan = plan
 
@@ -107,37 +114,71 @@ class _Attempt:
         options = self._plan.storage_options
         with _skipping(file):
             _require_unchanged(file, options)
-            columns = ParquetColumns(file.uri, self._plan.columns, options, case_sensitive=self._plan.case_sensitive)
-        with columns:
-            self._add_units(file, columns)
-            self.bytes_read += columns.bytes_read
+            taken = filters_of(file.uri, self._plan) if self._plan.from_embedded else None
+        if taken is not None:
+            self.bytes_read += taken.bytes_read
+            self.read_anyway += taken.refused
+        numbers = [i for i in range(len(self._plan.columns)) if taken is None or i not in taken.columns]
+        if taken is not None and not numbers:
+            self._take_units(file, taken)
+        else:
+            with _skipping(file):
+                specs = [self._plan.columns[number] for number in numbers]
+                columns = ParquetColumns(file.uri, specs, options, case_sensitive=self._plan.case_sensitive)
+            with columns:
+                self._add_units(file, columns, numbers, {} if taken is None else taken.columns)
+                self.bytes_read += columns.bytes_read
         with _skipping(file):
             _require_unchanged(file, options)
 
-    def _add_units(self, file: TableFile, columns: ParquetColumns) -> None:
-        spans = iter(spans_of(columns.row_groups, self._plan.granularity))
-        span = next(spans)
-        rows_left = span.row_count
+    def _take_units(self, file: TableFile, taken: FileFilters) -> None:
+        """Add units whose filters are all in the file."""
+        for number, span in enumerate(spans_of(taken.row_groups, self._plan.granularity)):
+            self._begin(number, taken.columns)
+            self.builder.end(file, span)
+
+    def _begin(self, unit: int, taken: Mapping[int, Sequence[TakenFilter]]) -> None:
+        """Begin a unit, which may have some of its filters already."""
         self.builder.begin()
+        for column, filters in taken.items():
+            self.builder.take(column, filters[unit].filter, filters[unit].null_count)
+
+    def _add_units(
+        self,
+        file: TableFile,
+        columns: ParquetColumns,
+        numbers: Sequence[int],
+        taken: Mapping[int, Sequence[TakenFilter]],
+    ) -> None:
+        spans = enumerate(spans_of(columns.row_groups, self._plan.granularity))
+        number, span = next(spans)
+        rows_left = span.row_count
+        self._begin(number, taken)
         for arrays in _batches(file, columns):
             hashed = [hash_array(array) for array in arrays]  # once for a batch: its dictionaries are hashed once
             at, size = 0, len(arrays[0])
             while at < size:
                 while rows_left == 0:
                     self.builder.end(file, span)
-                    span = next(spans)
+                    number, span = next(spans)
                     rows_left = span.row_count
-                    self.builder.begin()
-                taken = min(size - at, rows_left)
-                self._add(hashed, slice(at, at + taken), span)
-                at, rows_left = at + taken, rows_left - taken
+                    self._begin(number, taken)
+                count = min(size - at, rows_left)
+                self._add(numbers, hashed, slice(at, at + count), span)
+                at, rows_left = at + count, rows_left - count
         self.builder.end(file, span)
-        for empty in spans:  # row groups without rows at the end
-            self.builder.begin()
+        for number, empty in spans:  # row groups without rows at the end
+            self._begin(number, taken)
             self.builder.end(file, empty)
 
-    def _add(self, hashed: Sequence[tuple[HashArray, BoolArray | None]], rows: slice, span: Span) -> None:
-        for column, (hashes, valid) in enumerate(hashed):
+    def _add(
+        self,
+        numbers: Sequence[int],
+        hashed: Sequence[tuple[HashArray, BoolArray | None]],
+        rows: slice,
+        span: Span,
+    ) -> None:
+        for column, (hashes, valid) in zip(numbers, hashed, strict=True):
             taken = hashes[rows] if valid is None else hashes[rows][valid[rows]]
             self.builder.add(column, taken, rows.stop - rows.start - len(taken), span.row_count)
 

@@ -80,6 +80,8 @@ def plan_build(
     files: Sequence[TableFile],
     all_files: Sequence[TableFile],
     shape: estimate.Shape,
+    *,
+    from_embedded: bool = False,
 ) -> BuildPlan:
     """Return the plan for indexing some of a table's files, after checking that it is allowed."""
     share = len(files) / len(all_files)
@@ -95,7 +97,23 @@ def plan_build(
         storage_options=workshop.catalog.options,
         case_sensitive=source.case_sensitive,
         global_blocks=_largest_global(workshop.settings) if config.global_filter else None,
+        from_embedded=from_embedded,
     )
+
+
+def require_takeable(config: ConfigRecord, source: SourceRecord) -> None:
+    """Raise InvalidArgumentError where the filters that files already have cannot be those of an index."""
+    found, hint = "", ""
+    if source.format != PARQUET or not all(map(is_reachable, source.locations)):
+        found, hint = f"{source.format} files in {source.locations[0]}", "Parquet files that Python can open"
+    elif config.granularity not in ("file", "row_group"):
+        found, hint = f"granularity {config.granularity!r}", 'granularity="row_group"; files have a filter for each'
+    elif config.global_filter:
+        found, hint = "global_filter=True", "an index without one; it needs the values themselves"
+    elif config.expected_items is not None:
+        found, hint = f"expected_items={config.expected_items}", "leaving it out; the files have sized their filters"
+    if found:
+        raise InvalidArgumentError("from_embedded takes filters out of Parquet files", found=found, hint=f"use {hint}")
 
 
 def _specs(config: ConfigRecord) -> tuple[ColumnSpec, ...]:

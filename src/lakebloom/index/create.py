@@ -20,6 +20,7 @@ from lakebloom.index.building import (
     Phases,
     discarding,
     plan_build,
+    require_takeable,
     resized_globals,
     run_build,
     shape_of,
@@ -42,21 +43,32 @@ if TYPE_CHECKING:
 
 
 def create_index(
-    workshop: Workshop, source: SourceRecord, schema: Sequence[ColumnRecord], config: BloomIndexConfig
+    workshop: Workshop,
+    source: SourceRecord,
+    schema: Sequence[ColumnRecord],
+    config: BloomIndexConfig,
+    *,
+    from_embedded: bool = False,
 ) -> BuildReport:
-    """Build an index over a table whose leaf columns are ``schema`` and commit its first version."""
+    """Build an index over a table whose leaf columns are ``schema`` and commit its first version.
+
+    With ``from_embedded``, filters that the files already have are taken where they can be (``embedded_filters``).
+    """
     phases = Phases()
     index = workshop.catalog.index(config.name)
     with phases.timed("check"):
         _require_new(index)
         record = _resolved(config, source, schema)
+        if from_embedded:
+            require_takeable(record, source)
     with phases.timed("list"):
         files = workshop.builder.list_files(source)
         if not files:
             raise NoFilesError(
                 "there is nothing to index", found=f"no files in {', '.join(source.locations)}", hint="check the path"
             )
-        plan = plan_build(workshop, record, source, files, files, shape_of(workshop, record, source, files))
+        shape = shape_of(workshop, record, source, files)
+        plan = plan_build(workshop, record, source, files, files, shape, from_embedded=from_embedded)
     with phases.timed("build"):
         result = resized_globals(run_build(workshop, index, plan, source, files), record)
     with phases.timed("commit"), discarding(index, plan.build_id):

@@ -7,6 +7,7 @@ each group, anywhere, and brings the results back. Nothing here knows Spark.
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,7 +16,7 @@ import msgspec
 from lakebloom.store.records import Granularity, SegmentRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lakebloom.sbbf.filter import Sbbf
     from lakebloom.store.records import SourceRecord
@@ -44,6 +45,8 @@ class BuildPlan:
     case_sensitive: bool = False
     global_blocks: int | None = None
     """The size of the partial global filters, None where none are wanted."""
+    from_embedded: bool = False
+    """Whether filters that files already have are taken where they can be."""
     build_id: str = field(default_factory=new_operation_id)
 
     def segment_id(self, group: int) -> str:
@@ -75,6 +78,17 @@ class SkippedFile(msgspec.Struct, frozen=True):
         return f"{self.uri}: {self.reason}"
 
 
+class ReadAnyway(msgspec.Struct, frozen=True):
+    """A column whose filters could not be taken from some files, and why."""
+
+    column: str
+    reason: str
+    files: int
+
+    def __str__(self) -> str:
+        return f"{self.column} in {self.files:,} files: {self.reason}"
+
+
 class GroupResult(msgspec.Struct, frozen=True):
     """What one task did."""
 
@@ -83,6 +97,9 @@ class GroupResult(msgspec.Struct, frozen=True):
     skipped: tuple[SkippedFile, ...]
     bytes_read: int
     elapsed_s: float
+    filters_taken: int = 0
+    """How many filters are those of the files themselves."""
+    read_anyway: tuple[ReadAnyway, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +130,24 @@ class BuildResult:
     def skipped(self) -> tuple[SkippedFile, ...]:
         """The files that could not be indexed."""
         return tuple(skipped for result in self.groups for skipped in result.skipped)
+
+    @property
+    def filters_taken(self) -> int:
+        """How many filters are those of the files themselves."""
+        return sum(result.filters_taken for result in self.groups)
+
+    @property
+    def read_anyway(self) -> tuple[ReadAnyway, ...]:
+        """The columns whose filters could not be taken from all files."""
+        return summed(part for result in self.groups for part in result.read_anyway)
+
+
+def summed(parts: Iterable[ReadAnyway]) -> tuple[ReadAnyway, ...]:
+    """Return one record for each column and reason, the most frequent first."""
+    files: Counter[tuple[str, str]] = Counter()
+    for part in parts:
+        files[part.column, part.reason] += part.files
+    return tuple(ReadAnyway(column, reason, count) for (column, reason), count in files.most_common())
 
 
 class Builder(Protocol):

@@ -20,6 +20,7 @@ from lakebloom.index.building import (
     discard,
     discarding,
     plan_build,
+    require_takeable,
     resized_globals,
     run_build,
     shape_of,
@@ -44,22 +45,27 @@ if TYPE_CHECKING:
 RefreshMode: TypeAlias = Literal["quick", "full"]
 
 
-def refresh_index(workshop: Workshop, name: str, mode: RefreshMode = "quick") -> BuildReport:
+def refresh_index(
+    workshop: Workshop, name: str, mode: RefreshMode = "quick", *, from_embedded: bool = False
+) -> BuildReport:
     """Index what is new since the last version. Nothing new commits nothing."""
     if mode not in ("quick", "full"):
         raise InvalidArgumentError('mode must be "quick" or "full"', found=mode)
-    refresh = _Refresh(workshop, name)
+    refresh = _Refresh(workshop, name, from_embedded=from_embedded)
     return refresh.quick() if mode == "quick" else refresh.full()
 
 
 class _Refresh:
     """One refresh: the version it starts from, the table's files now, and those of them that are new."""
 
-    def __init__(self, workshop: Workshop, name: str) -> None:
+    def __init__(self, workshop: Workshop, name: str, *, from_embedded: bool) -> None:
         self._workshop = workshop
         self._phases = Phases()
         self._index = workshop.catalog.index(name)
         self._entry = self._index.active()
+        self._from_embedded = from_embedded
+        if from_embedded:
+            require_takeable(self._entry.config, self._entry.source)
         with self._phases.timed("list"):
             self._listed = workshop.builder.list_files(self._entry.source)
             self._snapshot = Snapshot(self._index.storage, self._entry)
@@ -104,7 +110,9 @@ class _Refresh:
                 shape = shape_of(self._workshop, config, source, files)
             except LakebloomError:
                 shape = Shape(units=len(files), rows=0)  # the build will skip them all and say why
-            return plan_build(self._workshop, config, source, files, self._listed, shape)
+            return plan_build(
+                self._workshop, config, source, files, self._listed, shape, from_embedded=self._from_embedded
+            )
 
     def _build(self, plan: BuildPlan, files: Sequence[TableFile]) -> BuildResult:
         with self._phases.timed("build"):

@@ -10,7 +10,7 @@ from lakebloom.sbbf import sizing
 from lakebloom.tables.columns import format_name
 
 if TYPE_CHECKING:
-    from lakebloom.index.plan import BuildResult, SkippedFile
+    from lakebloom.index.plan import BuildResult, ReadAnyway, SkippedFile
     from lakebloom.store.records import Entry
 
 
@@ -45,7 +45,8 @@ class IndexRecord(Printable):
             version=entry.version,
             columns=tuple(format_name(column.path) for column in config.columns),
             granularity=config.granularity,
-            fpp=config.fpp if config.fpp is not None else max((s.fpp for s in segments), default=sizing.auto_fpp(1)),
+            # Filters that were taken out of files may be worse than what was asked for.
+            fpp=max((s.fpp for s in segments), default=sizing.auto_fpp(1) if config.fpp is None else config.fpp),
             global_filter=config.global_filter,
             source=entry.source.table or ", ".join(entry.source.locations),
             format=entry.source.format,
@@ -105,6 +106,15 @@ class BuildReport(Printable):
     bytes_written: int
     skipped: tuple[SkippedFile, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
+    filters_taken: int = 0
+    """How many filters are those of the files themselves (``from_embedded``)."""
+    read_anyway: tuple[ReadAnyway, ...] = ()
+    """The columns whose filters could not be taken, and why."""
+
+    def shown(self) -> list[tuple[str, str]]:
+        """Return the fields as (name, text), what concerns ``from_embedded`` only if it was asked for."""
+        rows = Printable.shown(self)
+        return rows if self.filters_taken or self.read_anyway else rows[:-2]
 
     @classmethod
     def of(cls, entry: Entry, result: BuildResult, seconds: dict[str, float]) -> BuildReport:
@@ -122,6 +132,8 @@ class BuildReport(Printable):
             bytes_written=sum(segment.size_bytes for segment in segments),
             skipped=result.skipped,
             seconds=dict(seconds),
+            filters_taken=result.filters_taken,
+            read_anyway=result.read_anyway,
         )
 
     @classmethod

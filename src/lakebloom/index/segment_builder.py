@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from lakebloom.store.records import SegmentRecord
     from lakebloom.tables.files import TableFile
 
+_FULL = 1 - 1e-9
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -40,6 +42,7 @@ class SegmentBuilder:
         self._writer = SegmentWriter(storage, plan.segment_id(group), [column.path for column in plan.columns])
         self._tiles = TileBuilder(self._writer, len(plan.columns), plan.fpp, plan.expected_items)
         self._null_counts: list[int] = []
+        self._taken_rates: list[list[float]] = [[] for _ in plan.columns]
         self.units: list[Unit] = []
         wanted = 0 if plan.global_blocks is None else len(plan.columns)
         self.global_filters = [Sbbf(plan.global_blocks or 1) for _ in range(wanted)]
@@ -56,6 +59,12 @@ class SegmentBuilder:
         self._tiles.add(column, hashes, rows_in_unit)
         if self.global_filters:
             self.global_filters[column].insert_hashes(hashes)
+
+    def take(self, column: int, filter: Sbbf, null_count: int) -> None:
+        """Give the unit a filter that is there already, instead of values."""
+        self._null_counts[column] = null_count
+        self._tiles.take(column, filter)
+        self._taken_rates[column].append(filter.fpp)
 
     def end(self, file: TableFile, span: Span) -> None:
         """Finish the unit."""
@@ -78,4 +87,16 @@ class SegmentBuilder:
         self._tiles.flush()
         if not self.units:
             return None
-        return self._writer.finish(self.units, [column.type for column in self._plan.columns], self._plan.fpp)
+        return self._writer.finish(self.units, [column.type for column in self._plan.columns], self._rate())
+
+    @property
+    def filters_taken(self) -> int:
+        """How many filters were there already."""
+        return sum(map(len, self._taken_rates))
+
+    def _rate(self) -> float:
+        """Return the rate of the column with the worst filters: as planned, or as the bits of those taken show."""
+        units = max(1, len(self.units))
+        planned = self._plan.fpp
+        rates = (sum(taken) + (units - len(taken)) * planned for taken in self._taken_rates)
+        return min(max(planned, *(rate / units for rate in rates)), _FULL)

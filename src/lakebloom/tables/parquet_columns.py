@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lakebloom.tables.calendars import TrustedValues
     from lakebloom.tables.parquet_types import Family
 
-__all__ = ["ColumnSpec", "ParquetColumns", "RowGroupShape"]
+__all__ = ["ColumnSpec", "ParquetColumns", "RowGroupShape", "row_group_shapes"]
 
 _NULL_BATCH_ROWS = 1 << 16
 
@@ -90,7 +90,7 @@ class ParquetColumns:
                 first = parquet_file(uri, self._source)
                 self._metadata = first.metadata
                 self._readers: dict[tuple[str, ...], pq.ParquetFile] = {(): first}
-                self.row_groups = _shapes(self._metadata)
+                self.row_groups = row_group_shapes(self._metadata)
                 paths = first.reader.column_paths
             self._leaves = [self._find(column, paths, case_sensitive) for column in columns]
         except BaseException:
@@ -179,7 +179,8 @@ class ParquetColumns:
         return _Leaf(tuple(paths[number]), number, family, trusted_values(family, self._metadata.metadata))
 
 
-def _shapes(metadata: Any) -> tuple[RowGroupShape, ...]:
+def row_group_shapes(metadata: Any) -> tuple[RowGroupShape, ...]:
+    """Return the row groups that a footer (pyarrow's FileMetaData) names."""
     shapes, start = [], 0
     for i in range(metadata.num_row_groups):
         count = metadata.row_group(i).num_rows

@@ -1,0 +1,206 @@
+"""``spark.read.format("lakebloom")``: a table read through an index, as a Python data source.
+
+It needs no rule in the optimizer, so it works on Spark Connect and in SQL, and it skips row groups and zones where the
+rule skips files. Spark plans it in a Python process on the driver, which asks the index and lists the table, and reads
+it in tasks of its own with PyArrow. Spark checks every row by the query's own conditions; the index only says what
+need not be read, and whatever goes wrong with it means that more is read.
+
+What is skipped is said by the option ``where``. The query's own conditions are used only where the option ``readOnce``
+vouches that no other scan shares what was loaded: Spark 4.1 to 4.3 keep the tasks that were planned for one query's
+conditions with the DataFrame or view, and give them to the next query, which then misses rows.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from lakebloom.errors import UnsupportedSourceError
+from lakebloom.index.ask import Reader, require_predicate
+from lakebloom.index.catalog import Catalog
+from lakebloom.index.reads import Read, batches_of, packed, reads_of, row_group_counts
+from lakebloom.predicate.rows import row_mask
+from lakebloom.predicate.tree import And, Predicate, to_json
+from lakebloom.spark.conf import default_location
+from lakebloom.spark.listing import reachable
+from lakebloom.spark.pushed_filters import predicate_of
+from lakebloom.spark.source_options import SourceOptions
+from lakebloom.spark.source_schema import SourceSchema
+from lakebloom.storage import normalise
+from lakebloom.tables.rows import TableRows
+
+if TYPE_CHECKING:
+    import os
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.store.records import SourceRecord
+    from lakebloom.tables.files import TableFile
+
+__all__ = ["LakebloomReader", "LakebloomSource", "PushingReader", "load", "register"]
+
+_LOGGER = logging.getLogger(__name__)
+
+
+def register(
+    spark: SparkSession, location: str | os.PathLike[str] | None = None, *, options: Mapping[str, str] | None = None
+) -> None:
+    """Make the format known to a session, classic or Connect.
+
+    ``location`` and ``options`` (of an object store) are what a query gets that names none: by default where
+    ``Lakebloom(spark)`` keeps indexes.
+    """
+    defaults = {"location": normalise(location or default_location(spark)), "storage": dict(options or {})}
+    # A class of its own, which carries the defaults to the processes that Spark plans and reads in.
+    spark.dataSource.register(type("RegisteredSource", (LakebloomSource,), defaults))
+
+
+def load(
+    spark: SparkSession,
+    index: str,
+    predicate: Predicate | None = None,
+    columns: Sequence[str] | None = None,
+    *,
+    location: str,
+) -> DataFrame:
+    """Return the rows for which a predicate is TRUE. The source must be registered."""
+    reader = spark.read.format(LakebloomSource.name()).option("location", location)
+    if predicate is not None:
+        require_predicate(predicate)
+        reader = reader.option("where", to_json(predicate).decode())
+    if columns is not None:
+        reader = reader.option("columns", ", ".join(columns))
+    return reader.load(index)
+
+
+class LakebloomSource(DataSource):
+    """A table read through one of its indexes."""
+
+    location: ClassVar[str | None] = None
+    storage: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def name(cls) -> str:
+        """Return what stands behind ``format`` and ``USING``."""
+        return "lakebloom"
+
+    def schema(self) -> StructType:
+        """Return the table's columns, or those that the option ``columns`` names."""
+        return StructType.fromJson(json.loads(SourceSchema(self._table).output(self._options.columns)))
+
+    def reader(self, schema: StructType) -> LakebloomReader:
+        """Return what reads these columns of the table."""
+        kind = PushingReader if self._options.read_once else LakebloomReader
+        return kind(self._options, self._table, schema.json())
+
+    @cached_property
+    def _options(self) -> SourceOptions:
+        return SourceOptions.parse(self.options, self.location, self.storage)
+
+    @cached_property
+    def _table(self) -> SourceRecord:
+        # Kept from here on: a query can be planned and read even if the index is lost in between.
+        return _require_readable(_index(self._options).snapshot().entry.source)
+
+
+class ReadTask(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, reads: Sequence[Read]) -> None:
+        self.reads = tuple(reads)
+
+
+class LakebloomReader(DataSourceReader):
+    """Plans and reads one scan."""
+
+    def __init__(self, options: SourceOptions, table: SourceRecord, schema_json: str) -> None:
+        schema = SourceSchema(table)
+        self._options = options
+        self._table = table
+        self._where = None if options.where is None else schema.predicate(options.where)
+        self._columns = schema.chosen(schema_json, self._where)
+        self._predicate: Predicate = And(()) if self._where is None else self._where
+
+    def partitions(self) -> list[ReadTask]:
+        """Return the tasks. Each reads about as much as the option ``partitionBytes`` says."""
+        listed = self._rows.files()
+        try:
+            reads, counts = _index(self._options).with_newest(lambda snapshot: self._plan(snapshot, listed))
+        except Exception as error:
+            _LOGGER.warning("the index %s cannot be used, so all files are read: %s", self._options.index, error)
+            reads, counts = [Read(file, None) for file in listed], {}
+        else:
+            _report(self._options.index, listed, reads, counts)
+        return [ReadTask(task) for task in packed(reads, counts, self._options.partition_bytes)]
+
+    def _plan(self, snapshot: Snapshot, listed: Sequence[TableFile]) -> tuple[list[Read], dict[TableFile, int]]:
+        # The whole predicate is checked in every task: shorter ones for each file would all travel with the plan.
+        reads = [replace(read, question=None) for read in reads_of(snapshot, self._predicate, listed)]
+        return reads, row_group_counts(snapshot)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one task."""
+        if not isinstance(partition, ReadTask):
+            return  # there is nothing to read at all
+        rows, columns, where = self._rows, self._columns, self._where
+        schema = rows.schema_of(columns.read)
+        for read in partition.reads:
+            for batch in batches_of(rows, read, schema, self._options.storage):
+                table = pa.Table.from_batches([batch])
+                if where is not None:
+                    table = table.filter(row_mask(where, table, rows.types))
+                yield from map(columns.shown, table.select(columns.names).to_batches())
+
+    @property
+    def _rows(self) -> TableRows:
+        return TableRows(
+            self._table.locations,
+            self._columns.read_json,
+            self._table.partition_columns,
+            self._options.storage,
+            case_sensitive=self._table.case_sensitive,
+        )
+
+
+class PushingReader(LakebloomReader):
+    """Skips by the conditions of the query as well, as far as Spark hands them over: 4.1 and later, AND only.
+
+    Spark refuses it unless ``spark.sql.python.filterPushdown.enabled`` is set.
+    """
+
+    def pushFilters(self, filters: list[Any]) -> list[Any]:  # noqa: N802
+        """Note what must be TRUE of every row. All filters are handed back: Spark checks the rows."""
+        self._predicate = And((self._predicate, predicate_of(filters)))
+        return filters
+
+
+def _index(options: SourceOptions) -> Reader:
+    return Reader(Catalog(options.location, options.storage).index(options.index))
+
+
+def _require_readable(table: SourceRecord) -> SourceRecord:
+    unreachable = next((uri for uri in table.locations if not reachable(uri)), None)
+    if table.format == "parquet" and unreachable is None:
+        return table
+    raise UnsupportedSourceError(
+        "the source lakebloom reads Parquet files that Python can open",
+        found=f"a {table.format} table" if unreachable is None else unreachable,
+        hint="query the table itself, which lakebloom speeds up after enable()",
+    )
+
+
+def _report(index: str, listed: Sequence[TableFile], reads: Sequence[Read], counts: Mapping[TableFile, int]) -> None:
+    groups = sum(counts.get(read.file, 0) if read.row_groups is None else len(read.row_groups) for read in reads)
+    _LOGGER.info(
+        "index %s: reading %d of %d files, %d of %d known row groups",
+        *(index, len(reads), len(listed), groups, sum(counts.get(file, 0) for file in listed)),
+    )

@@ -1,0 +1,111 @@
+"""The options of ``spark.read.format("lakebloom")``. An unknown one is an error.
+
+index, or load(name)    the name of the index
+location                where indexes are
+columns                 names of the columns to read, separated by commas
+where                   a predicate as JSON: only rows for which it is TRUE are read
+partitionBytes          about how much of the files one task reads
+storage.<key>           options of an object store, such as storage.region
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["SourceOptions"]
+
+_STORAGE = "storage."
+_KNOWN = ("index", "path", "location", "columns", "where", "readOnce", "partitionBytes")
+_FOLDED = frozenset(name.lower() for name in _KNOWN)
+_PARTITION_BYTES = 64 << 20
+_COMMA = re.compile(r",(?=(?:[^`]*`[^`]*`)*[^`]*$)")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What a query asks of the source."""
+
+    index: str
+    location: str
+    storage: Mapping[str, str]
+    columns: tuple[str, ...] | None = None
+    where: str | None = None
+    read_once: bool = False
+    partition_bytes: int = _PARTITION_BYTES
+
+    @classmethod
+    def parse(cls, given: Mapping[str, str], location: str | None, storage: Mapping[str, str]) -> SourceOptions:
+        """Return the options of a query, with these as the defaults. Raises InvalidArgumentError.
+
+        >>> SourceOptions.parse({"path": "by_user", "columns": "a, `b,c`"}, "/indexes", {}).columns
+        ('a', '`b,c`')
+        """
+        options = {key.lower(): value for key, value in given.items()}
+        own = {key: options.pop(key) for key in list(options) if key.startswith(_STORAGE)}
+        for key in options:
+            if key not in _FOLDED:
+                _refuse(key)
+        columns = options.get("columns")
+        return cls(
+            index=_index(options),
+            location=_location(options.get("location") or location),
+            storage={**storage, **{key.removeprefix(_STORAGE): value for key, value in own.items()}},
+            columns=None if columns is None else tuple(name.strip() for name in _COMMA.split(columns)),
+            where=options.get("where"),
+            read_once=_flag("readOnce", options.get("readonce", "false")),
+            partition_bytes=_bytes(options.get("partitionbytes")),
+        )
+
+
+def _index(options: Mapping[str, str]) -> str:
+    names = {options[key] for key in ("index", "path") if key in options}
+    if len(names) != 1:
+        raise InvalidArgumentError(
+            "a query reads through one index",
+            found=" and ".join(sorted(names)) or "no name",
+            hint='spark.read.format("lakebloom").load("by_user"), or OPTIONS (index "by_user") in SQL',
+        )
+    return names.pop()
+
+
+def _location(location: str | None) -> str:
+    if location is None:
+        raise InvalidArgumentError(
+            "the source does not know where indexes are",
+            found="no option location",
+            hint="give the option location, or register the source with Lakebloom(spark, location).register_source()",
+        )
+    return location
+
+
+def _flag(name: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise InvalidArgumentError(f"{name} must be true or false", found=text)
+    return text.lower() == "true"
+
+
+def _bytes(text: str | None) -> int:
+    if text is None:
+        return _PARTITION_BYTES
+    if not text.isdecimal() or int(text) == 0:
+        raise InvalidArgumentError("partitionBytes must be a number of bytes", found=text)
+    return int(text)
+
+
+def _refuse(key: str) -> None:
+    known = [*_KNOWN, f"{_STORAGE}<key>"]
+    close = difflib.get_close_matches(key, [name.lower() for name in known], n=1, cutoff=0.5)
+    named = next((name for name in known if name.lower() == close[0]), None) if close else None
+    raise InvalidArgumentError(
+        "unknown option of the source lakebloom",
+        found=key,
+        hint=f"did you mean {named}?" if named else f"known are {', '.join(known)}",
+    )
