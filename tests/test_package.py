@@ -206,6 +206,12 @@ def test_every_configuration_key_is_documented() -> None:
     assert all(f"`{key}`" in page for key in KEYS)
 
 
+def test_every_error_is_documented() -> None:
+    page = (ROOT / "docs" / "ERRORS.md").read_text()
+    for name in set(errors.__all__) - {"LakebloomError"}:
+        assert f"| `{getattr(errors, name).code}` | `{name}` |" in page
+
+
 def test_every_reason_is_documented() -> None:
     from lakebloom.predicate.reasons import Reason
 

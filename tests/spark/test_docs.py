@@ -1,12 +1,14 @@
-"""The examples of the pages in docs/ that have no test of their own run as they stand."""
+"""The examples of the pages in docs/ run as they stand."""
 
 from __future__ import annotations
 
+import urllib.request
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom
+from tests.storage.conftest import s3_endpoint, s3_options  # noqa: F401  (fixtures)
 from tests.test_package import ROOT, python_blocks
 
 if TYPE_CHECKING:
@@ -40,3 +42,34 @@ def test_joins(spark: SparkSession, tmp_path: Path) -> None:
     names["events"] = spark.read.parquet(str(tmp_path / "events"))
     for block in python_blocks(ROOT / "docs/JOINS.md"):
         exec(compile(block, "JOINS.md", "exec"), names)
+
+
+def test_quickstart(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {"events": str(tmp_path / "events"), "indexes": str(tmp_path / "indexes")}
+    for block in python_blocks(ROOT / "docs/QUICKSTART.md"):
+        exec(compile(block, "QUICKSTART.md", "exec"), names)
+    assert names["spark"] is spark  # there is one session, which the page would have started
+    printed = capsys.readouterr().out
+    assert "39 of 40 files skipped" in printed
+    assert "FULL, 1 of 40 files read" in printed
+
+
+def test_object_stores(spark: SparkSession, tmp_path: Path, s3_options: dict[str, str]) -> None:  # noqa: F811
+    with urllib.request.urlopen(urllib.request.Request(f"{s3_options['endpoint']}/lake", method="PUT")):
+        lake = Lakebloom(spark, "s3://lake/indexes", options=s3_options)
+    spark.range(100).selectExpr("concat('user-', id) AS user_id").write.parquet(str(tmp_path / "events"))
+    lake.create_index(tmp_path / "events", BloomIndexConfig("by_user", ["user_id"]))
+    names: dict[str, Any] = {"options": s3_options}
+    for block in python_blocks(ROOT / "docs/OBJECT_STORES.md"):
+        exec(compile(block, "OBJECT_STORES.md", "exec"), names)
+
+
+RUN_ELSEWHERE = {"LANCE.md": "tests/spark/test_lance.py", "DATA_SOURCE.md": "tests/spark/test_data_source.py"}
+
+
+def test_every_page_with_examples_is_run() -> None:
+    here = (ROOT / "tests/spark/test_docs.py").read_text()
+    for page in (ROOT / "docs").rglob("*.md"):
+        if python_blocks(page):
+            runner = ROOT / RUN_ELSEWHERE[page.name] if page.name in RUN_ELSEWHERE else None
+            assert page.name in (here if runner is None else runner.read_text()), page
