@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import datasource
 
 from lakebloom import BloomIndexConfig, Lakebloom, col, errors
 from lakebloom.predicate.tree import to_json
@@ -231,7 +232,8 @@ def test_files_that_the_index_does_not_know_are_read_in_full(
     frames = [through(spark, "hybrid"), spark.read.parquet(str(table))]
     assert [frame.count() for frame in frames] == [30, 30]
     keys(table, [1], first=9)
-    assert [frame.count() for frame in frames] == [30, 30]  # both keep the files that they have listed
+    keeps_list = hasattr(datasource, "EqualTo")  # Spark 4.0 plans every query anew
+    assert [frame.count() for frame in frames] == [30 if keeps_list else 31, 30]
 
 
 def test_an_index_that_cannot_be_asked_is_done_without(
@@ -312,9 +314,7 @@ def pushing(spark: SparkSession) -> Iterator[None]:
     spark.conf.unset("spark.sql.python.filterPushdown.enabled")
 
 
-has_push_down = pytest.mark.skipif(
-    not hasattr(__import__("pyspark.sql.datasource").sql.datasource, "EqualTo"), reason="Spark 4.0 pushes nothing"
-)
+has_push_down = pytest.mark.skipif(not hasattr(datasource, "EqualTo"), reason="Spark 4.0 pushes nothing")
 
 
 @has_push_down
