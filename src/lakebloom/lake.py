@@ -1,7 +1,8 @@
 """``Lakebloom``, the facade: hands work to Spark, or does without it.
 
 With a Spark session it creates and maintains indexes. With only a location it reads them: candidates and lookups need
-no Spark, no JVM and no pyspark.
+no Spark, no JVM and no pyspark. What only some methods need loads with the first call, because commands of a few
+milliseconds go through here.
 """
 
 from __future__ import annotations
@@ -12,22 +13,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lakebloom.errors import InvalidArgumentError, LakebloomError, NotFoundError, UnsupportedSourceError
-from lakebloom.index import compact, lifecycle, vacuum
-from lakebloom.index.advise import Advisor
 from lakebloom.index.ask import Reader, candidate_table
-from lakebloom.index.building import Workshop
 from lakebloom.index.catalog import Catalog
-from lakebloom.index.create import create_index
-from lakebloom.index.explain import explain
-from lakebloom.index.joins import JoinFilters
-from lakebloom.index.lookup import Lookups
-from lakebloom.index.reads import Unindexed
-from lakebloom.index.refresh import RefreshMode, refresh_index
 from lakebloom.index.reports import IndexRecord, VersionRecord
 from lakebloom.index.settings import PREFIX, TIMEOUT_KEY, Settings
-from lakebloom.index.verify import verify_index
 from lakebloom.printing import RecordTable
-from lakebloom.storage.metered import Metered
 from lakebloom.store.records import ColumnRecord
 from lakebloom.tables.columns import parse_name
 from lakebloom.tables.spark_schema import leaf_types
@@ -39,12 +29,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from lakebloom.index.building import Workshop
     from lakebloom.index.config import BloomIndexConfig
+    from lakebloom.index.joins import JoinFilters
+    from lakebloom.index.lookup import Lookups
     from lakebloom.index.plan import Progress
+    from lakebloom.index.price import PriceTag
     from lakebloom.index.query_reports import LastQuery, QueryReport
+    from lakebloom.index.reads import Unindexed
+    from lakebloom.index.refresh import RefreshMode
     from lakebloom.index.reports import BuildReport, OperationReport, VacuumReport, VerifyReport
     from lakebloom.predicate.tree import Predicate
     from lakebloom.spark.skipping import Skipping
+    from lakebloom.store.records import SourceRecord
+    from lakebloom.tables.columns import ColumnPath
 
 __all__ = ["Lakebloom"]
 
@@ -77,7 +75,7 @@ class Lakebloom:
         self._readers: dict[str, Reader] = {}
         self._lookups: dict[str, Lookups] = {}
         self._skipping: Skipping | None = None
-        self._join_filters = JoinFilters(self._catalog.options)
+        self._known_join_filters: JoinFilters | None = None
 
     @property
     def location(self) -> str:
@@ -96,6 +94,7 @@ class Lakebloom:
                 found="a Lakebloom without a session",
                 hint="use Lakebloom(spark, location=...) to create and refresh; this one can read and look up",
             )
+        from lakebloom.index.building import Workshop
         from lakebloom.spark.build import SparkBuilder
 
         builder = SparkBuilder(self._spark, self._catalog)
@@ -104,26 +103,47 @@ class Lakebloom:
     # Building
 
     def create_index(
-        self, source: Any, config: BloomIndexConfig, *, progress: Callable[[Progress], None] | None = None
+        self,
+        source: Any,
+        config: BloomIndexConfig,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        quoted: Callable[[PriceTag], None] | None = None,
     ) -> BuildReport:
         """Build an index over a DataFrame that reads files, a path, or a table's name.
 
-        ``progress`` is called with how many files, bytes and rows are done. Returns what was built and how long each
-        phase took. Everything is checked before anything is written; nothing is left behind by a failure.
+        ``progress`` is called with how many files, bytes and rows are done, ``quoted`` with the price before anything
+        is written. Returns what was built and how long each phase took. Everything is checked before anything is
+        written; nothing is left behind by a failure.
         """
+        from lakebloom.index.create import create_index
+
+        workshop, record, schema = self._resolved(source, progress)
+        report = create_index(workshop, record, schema, config, quoted)
+        self._publish()
+        return report
+
+    def price_index(self, source: Any, config: BloomIndexConfig) -> PriceTag:
+        """Tell what ``create_index`` would read and write, and how much one key would then skip. Builds nothing."""
+        from lakebloom.index.create import price_index
+
+        return price_index(*self._resolved(source, None), config)
+
+    def _resolved(
+        self, source: Any, progress: Callable[[Progress], None] | None
+    ) -> tuple[Workshop, SourceRecord, list[ColumnRecord]]:
         from lakebloom.spark.sources import resolve
 
         spark, workshop = self._workshop(progress)
         record = resolve(spark, source)
-        schema = [ColumnRecord(path, kind) for path, kind in leaf_types(record.schema_json or "")]
-        report = create_index(workshop, record, schema, config)
-        self._publish()
-        return report
+        return workshop, record, [ColumnRecord(path, kind) for path, kind in leaf_types(record.schema_json or "")]
 
     def refresh_index(
         self, name: str, mode: RefreshMode = "quick", *, progress: Callable[[Progress], None] | None = None
     ) -> BuildReport:
         """Index what is new: "quick" adds new and changed files, "full" also drops what is gone and compacts."""
+        from lakebloom.index.refresh import refresh_index
+
         _, workshop = self._workshop(progress)
         return refresh_index(workshop, name, mode)
 
@@ -131,17 +151,23 @@ class Lakebloom:
 
     def optimize_index(self, name: str) -> OperationReport:
         """Merge small segments; no data file is read."""
-        return compact.optimize_index(self._catalog, name)
+        from lakebloom.index.compact import optimize_index
+
+        return optimize_index(self._catalog, name)
 
     def delete_index(self, name: str) -> OperationReport:
         """Stop using an index; ``restore_index`` brings it back until it is vacuumed."""
-        report = lifecycle.delete_index(self._catalog, name)
+        from lakebloom.index.lifecycle import delete_index
+
+        report = delete_index(self._catalog, name)
         self._publish()
         return report
 
     def restore_index(self, name: str) -> OperationReport:
         """Bring a deleted index back."""
-        report = lifecycle.restore_index(self._catalog, name)
+        from lakebloom.index.lifecycle import restore_index
+
+        report = restore_index(self._catalog, name)
         self._publish()
         return report
 
@@ -152,19 +178,23 @@ class Lakebloom:
         Files that may belong to a build that is still running are left alone, and so are log entries whose numbers a
         writer may be about to take, both for ``spark.lakebloom.vacuum.graceMs``.
         """
+        from lakebloom.index.vacuum import vacuum_index
+
         settings = self._settings()
         retention_ms = settings.vacuum_retention_ms
         if retention is not None:
             retention_ms = round(retention.total_seconds() * 1000)
             if retention_ms < 0:
                 raise InvalidArgumentError("retention must not be negative", found=retention)
-        return vacuum.vacuum_index(self._catalog, name, retention_ms, settings.vacuum_grace_ms)
+        return vacuum_index(self._catalog, name, retention_ms, settings.vacuum_grace_ms)
 
     def verify_index(self, name: str, sample: float | None = None) -> VerifyReport:
         """Check every checksum, and hash the data again to prove that no value is missing from its filter.
 
         ``sample`` is the share of files to read, all of them if None.
         """
+        from lakebloom.index.verify import verify_index
+
         return verify_index(self._catalog.index(name), sample, self._data_options())
 
     # Asking
@@ -187,6 +217,10 @@ class Lakebloom:
                 records.append(VersionRecord.of(log.read(version)))
         return RecordTable(records)
 
+    def columns(self, name: str) -> list[tuple[ColumnPath, str]]:
+        """Return all columns of an index's table as it was when indexed: the parts of each name, and its Spark type."""
+        return leaf_types(self._catalog.index(name).log.newest().source.schema_json or "")
+
     def candidates(self, name: str, predicate: Predicate) -> pa.Table:
         """Return the units that can match: path, row_start, row_count, row_groups. Reads only the index.
 
@@ -208,6 +242,8 @@ class Lakebloom:
         Files that the index does not know as they are now are read in full ("scan"), left out ("skip"), or an error.
         """
         if name not in self._lookups:
+            from lakebloom.index.lookup import Lookups
+
             self._lookups[name] = Lookups(self._reader(name), self._data_options())
         return self._lookups[name].rows(predicate, columns, limit, unindexed)
 
@@ -235,6 +271,9 @@ class Lakebloom:
 
     def explain(self, frame: DataFrame) -> QueryReport:
         """Tell for each table that a DataFrame reads which files are skipped, by which index, and why not more."""
+        from lakebloom.index.explain import explain
+        from lakebloom.storage.metered import Metered
+
         skipping = self._rule()
         catalog = Catalog(self.location, self._catalog.options, self._spark, wrap=Metered)
         self._publish()
@@ -261,7 +300,7 @@ class Lakebloom:
         spark, _ = self._workshop(None)
         snapshot = self._reader(name).snapshot()
         files = SparkBuilder(spark, self._catalog).list_files(snapshot.entry.source)
-        found = self._join_filters.of(snapshot, parse_name(column), files, self._settings())
+        found = self._join_filters().of(snapshot, parse_name(column), files, self._settings())
         return might_contain_column(spark, found, spark_column)
 
     def prune_join(self, indexed: DataFrame, small: DataFrame, on: str | Sequence[str]) -> DataFrame:
@@ -280,14 +319,22 @@ class Lakebloom:
         return pruned_by_keys(skipping, indexed, small, [on] if isinstance(on, str) else on, self._settings())
 
     def _rule(self) -> Skipping:
+        from lakebloom.index.advise import Advisor
         from lakebloom.spark.join_callback import JoinCallback
         from lakebloom.spark.skipping import Skipping, require_classic
 
         spark = require_classic(self._spark)
         if self._skipping is None:
-            joins = JoinCallback(self._reader, self._join_filters, self._settings)
+            joins = JoinCallback(self._reader, self._join_filters(), self._settings)
             self._skipping = Skipping(spark, Advisor(self._reader), self._timeout_s, joins)
         return self._skipping
+
+    def _join_filters(self) -> JoinFilters:
+        from lakebloom.index.joins import JoinFilters
+
+        if self._known_join_filters is None:
+            self._known_join_filters = JoinFilters(self._catalog.options)
+        return self._known_join_filters
 
     def _timeout_s(self) -> float:
         # One key only: a query waits for this, and Spark fetches all of them one by one.

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Printable", "RecordTable", "text_of"]
+__all__ = ["Printable", "RecordTable", "amount", "text_of"]
+
+_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 
 class Printable:
@@ -71,6 +73,18 @@ class RecordTable(Sequence[RecordT], Generic[RecordT]):
         head = "".join(f"<th>{html.escape(cell)}</th>" for cell in cells[0])
         body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in line) + "</tr>" for line in cells[1:])
         return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def amount(size_bytes: float) -> str:
+    """Return a size as people say it.
+
+    >>> amount(950), amount(12_345)
+    ('950 bytes', '12.3 kB')
+    """
+    number, power = size_bytes, 0
+    while number >= 1000 and power < len(_UNITS) - 1:
+        number, power = number / 1000, power + 1
+    return f"{number:,.0f} bytes" if power == 0 else f"{number:.3g} {_UNITS[power]}"
 
 
 def _label(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import (
@@ -24,6 +25,7 @@ from lakebloom.index.building import (
     run_build,
     shape_of,
 )
+from lakebloom.index.price import PriceTag
 from lakebloom.index.reports import BuildReport
 from lakebloom.store.global_filters import write_global
 from lakebloom.store.log import WRITER, now_ms
@@ -31,7 +33,7 @@ from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, GlobalRec
 from lakebloom.tables.columns import arrow_type, format_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lakebloom.index.building import Workshop
     from lakebloom.index.catalog import Index
@@ -39,26 +41,44 @@ if TYPE_CHECKING:
     from lakebloom.index.plan import BuildPlan, BuildResult
     from lakebloom.store.records import SegmentRecord, SourceRecord
     from lakebloom.tables.columns import ColumnPath
+    from lakebloom.tables.files import TableFile
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """All that is known before the first byte is written."""
+
+    record: ConfigRecord
+    files: list[TableFile]
+    plan: BuildPlan
+    price: PriceTag
+
+
+def price_index(
+    workshop: Workshop, source: SourceRecord, schema: Sequence[ColumnRecord], config: BloomIndexConfig
+) -> PriceTag:
+    """Check everything that ``create_index`` checks, and tell what it would cost. Writes nothing."""
+    return _prepared(workshop, source, schema, config, Phases()).price
 
 
 def create_index(
-    workshop: Workshop, source: SourceRecord, schema: Sequence[ColumnRecord], config: BloomIndexConfig
+    workshop: Workshop,
+    source: SourceRecord,
+    schema: Sequence[ColumnRecord],
+    config: BloomIndexConfig,
+    quoted: Callable[[PriceTag], None] | None = None,
 ) -> BuildReport:
-    """Build an index over a table whose leaf columns are ``schema`` and commit its first version."""
+    """Build an index over a table whose leaf columns are ``schema`` and commit its first version.
+
+    ``quoted`` is called with the price before anything is written; it may raise, and then nothing is.
+    """
     phases = Phases()
-    index = workshop.catalog.index(config.name)
-    with phases.timed("check"):
-        _require_new(index)
-        record = _resolved(config, source, schema)
-    with phases.timed("list"):
-        files = workshop.builder.list_files(source)
-        if not files:
-            raise NoFilesError(
-                "there is nothing to index", found=f"no files in {', '.join(source.locations)}", hint="check the path"
-            )
-        plan = plan_build(workshop, record, source, files, files, shape_of(workshop, record, source, files))
+    prepared = _prepared(workshop, source, schema, config, phases)
+    if quoted is not None:
+        quoted(prepared.price)
+    index, files, plan = workshop.catalog.index(config.name), prepared.files, prepared.plan
     with phases.timed("build"):
-        result = resized_globals(run_build(workshop, index, plan, source, files), record)
+        result = resized_globals(run_build(workshop, index, plan, source, files), prepared.record)
     with phases.timed("commit"), discarding(index, plan.build_id):
         require_something(result, len(files))
         estimate.require_size(_index_bytes(result), sum(file.size_bytes for file in files), workshop.settings)
@@ -68,7 +88,7 @@ def create_index(
             operation="create",
             state="active",
             writer=WRITER,
-            config=record,
+            config=prepared.record,
             source=source,
             segments=result.segments,
             global_filters=store_globals(index, plan, result, result.segments),
@@ -79,6 +99,27 @@ def create_index(
         except AlreadyExistsError as error:
             raise _exists(config.name, "created by another writer meanwhile") from error
     return BuildReport.of(entry, result, phases.seconds)
+
+
+def _prepared(
+    workshop: Workshop,
+    source: SourceRecord,
+    schema: Sequence[ColumnRecord],
+    config: BloomIndexConfig,
+    phases: Phases,
+) -> _Prepared:
+    with phases.timed("check"):
+        _require_new(workshop.catalog.index(config.name))
+        record = _resolved(config, source, schema)
+    with phases.timed("list"):
+        files = workshop.builder.list_files(source)
+        if not files:
+            raise NoFilesError(
+                "there is nothing to index", found=f"no files in {', '.join(source.locations)}", hint="check the path"
+            )
+        shape = shape_of(workshop, record, source, files)
+        plan = plan_build(workshop, record, source, files, files, shape)
+    return _Prepared(record, files, plan, PriceTag.of(record, source, files, shape, plan.fpp))
 
 
 def store_globals(

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lakebloom.predicate.reasons import Reason
+from lakebloom.printing import amount
 
 __all__ = [
     "FileState",
@@ -24,7 +25,6 @@ __all__ = [
 ]
 
 _MAP_WIDTH, _MAP_LINES = 100, 10
-_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 
 class Use(str, enum.Enum):
@@ -158,7 +158,7 @@ class ScanReport:
         if not self.states:
             return "no files"
         would = "would be " if Reason.DISABLED in self.reasons else ""
-        share = f"{_amount(self.bytes_kept)} of {_amount(self.bytes)}"
+        share = f"{amount(self.bytes_kept)} of {amount(self.bytes)}"
         read = f"{self.files_kept:,} of {_files(self.files)} {would}read ({share})"
         if not self.files_not_covered:
             return read
@@ -172,7 +172,7 @@ class ScanReport:
             return
         if index.version:
             segments = f"{index.segments:,} segment{'s' * (index.segments != 1)}"
-            cost = f"{segments}, {_amount(index.bytes_read)} read"
+            cost = f"{segments}, {amount(index.bytes_read)} read"
             yield f"  index {index.name}, version {index.version}: {_files(index.files_known)} known, {cost}"
         else:
             yield f"  indexes {index.name}, asked together: {_files(index.files_known)} known"
@@ -189,18 +189,6 @@ def _with_remedy(reason: Reason) -> str:
 
 def _files(number: int) -> str:
     return f"{number:,} file{'s' * (number != 1)}"
-
-
-def _amount(number: float) -> str:
-    """A size as people say it.
-
-    >>> _amount(950), _amount(12_345)
-    ('950 bytes', '12.3 kB')
-    """
-    power = 0
-    while number >= 1000 and power < len(_UNITS) - 1:
-        number, power = number / 1000, power + 1
-    return f"{number:,.0f} bytes" if power == 0 else f"{number:.3g} {_UNITS[power]}"
 
 
 class _Scans(abc.ABC):
@@ -243,7 +231,7 @@ class JoinReport:
             return f"{place}: not filtered by {self.index}.{self.column}, {_with_remedy(self.reason)}"
         merged = f", {_files(self.files_merged)} added to it" if self.files_merged else ""
         passing = f"of rows without a partner {100 * self.rate:.2g} % pass"
-        return f"{place}: filtered by {self.index}.{self.column} ({_amount(self.filter_bytes)}{merged}); {passing}"
+        return f"{place}: filtered by {self.index}.{self.column} ({amount(self.filter_bytes)}{merged}); {passing}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -310,7 +298,7 @@ class LastQuery(_Scans):
         for scan in self.scans:
             yield (
                 f"  {scan.table}: {scan.files_skipped:,} of {_files(scan.files)} skipped; "
-                f"read {_files(scan.files_read)}, {_amount(scan.bytes_read)}, {scan.rows_read:,} rows"
+                f"read {_files(scan.files_read)}, {amount(scan.bytes_read)}, {scan.rows_read:,} rows"
             )
         for join in self.joins:
             dropped = f"{join.rows_dropped:,} of {join.rows:,} rows dropped before the shuffle"
