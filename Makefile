@@ -25,7 +25,7 @@ $(BENCH_STAMP): $(STAMP)
 	@touch $@
 
 test: $(STAMP) check ## environment, lint, types and all tests
-	@. tools/java && $(BIN)/python -m pytest
+	@. tools/java && . tools/chromium && $(BIN)/python -m pytest
 
 check: $(STAMP) ## lint and types only
 	@$(BIN)/ruff check .

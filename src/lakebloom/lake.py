@@ -17,6 +17,7 @@ from lakebloom.index.ask import Reader, candidate_table
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.reports import IndexRecord, VersionRecord
 from lakebloom.index.settings import PREFIX, TIMEOUT_KEY, Settings
+from lakebloom.index.snapshot import Snapshot
 from lakebloom.printing import RecordTable
 from lakebloom.store.records import ColumnRecord
 from lakebloom.tables.columns import parse_name
@@ -81,6 +82,11 @@ class Lakebloom:
     def location(self) -> str:
         """Where the indexes are, as a URI."""
         return self._catalog.location
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The options of the object store."""
+        return self._catalog.options
 
     def _settings(self) -> Settings:
         if self._spark is None:
@@ -195,7 +201,7 @@ class Lakebloom:
         """
         from lakebloom.index.verify import verify_index
 
-        return verify_index(self._catalog.index(name), sample, self._data_options())
+        return verify_index(self._catalog.index(name), sample, self.options)
 
     # Asking
 
@@ -221,6 +227,11 @@ class Lakebloom:
         """Return all columns of an index's table as it was when indexed: the parts of each name, and its Spark type."""
         return leaf_types(self._catalog.index(name).log.newest().source.schema_json or "")
 
+    def snapshot(self, name: str) -> Snapshot:
+        """Return the newest version of an index, open for questions about its own files; deleted ones included."""
+        index = self._catalog.index(name)
+        return Snapshot(index.storage, index.log.newest())
+
     def candidates(self, name: str, predicate: Predicate) -> pa.Table:
         """Return the units that can match: path, row_start, row_count, row_groups. Reads only the index.
 
@@ -244,7 +255,7 @@ class Lakebloom:
         if name not in self._lookups:
             from lakebloom.index.lookup import Lookups
 
-            self._lookups[name] = Lookups(self._reader(name), self._data_options())
+            self._lookups[name] = Lookups(self._reader(name), self.options)
         return self._lookups[name].rows(predicate, columns, limit, unindexed)
 
     # Skipping in queries
@@ -355,9 +366,6 @@ class Lakebloom:
         if name not in self._readers:
             self._readers[name] = Reader(self._catalog.index(name))
         return self._readers[name]
-
-    def _data_options(self) -> Mapping[str, str]:
-        return self._catalog.options
 
 
 def _lakebloom_keys(spark: SparkSession) -> dict[str, str]:
