@@ -40,6 +40,7 @@ LAYERS = [
     ["sizing"],
     ["sbbf"],
     ["printing"],
+    ["look"],
     ["errors"],
 ]
 LEVEL = {layer: level for level, layers in enumerate(LAYERS) for layer in layers}

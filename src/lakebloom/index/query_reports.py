@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import abc
 import enum
-import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lakebloom.index.query_html import last_query_html, query_html, scan_html
 from lakebloom.predicate.reasons import Reason
-from lakebloom.printing import amount
+from lakebloom.printing import Printable, amount
 
 __all__ = [
     "FileState",
@@ -45,9 +45,14 @@ class FileState(str, enum.Enum):
     SKIPPED = "."
     NOT_COVERED = "?"
 
+    @property
+    def word(self) -> str:
+        """As the map of squares calls it."""
+        return {"#": "read", ".": "skipped", "?": "not covered"}[self.value]
+
 
 @dataclass(frozen=True, slots=True)
-class IndexReport:
+class IndexReport(Printable):
     """What an index that is about the scanned place did: it answered, or ``reason`` says why not.
 
     Several indexes that were asked together have no version.
@@ -63,7 +68,7 @@ class IndexReport:
 
 
 @dataclass(frozen=True, slots=True)
-class PartReport:
+class PartReport(Printable):
     """A part of the condition: answered by an index's filters, or ``reason`` says why not."""
 
     text: str
@@ -134,7 +139,7 @@ class ScanReport:
 
     def lines(self) -> Iterator[str]:
         """The report as text."""
-        yield f"{self.table}: {self.use.value}, {self._summary()}"
+        yield f"{self.table}: {self.use.value}, {self.summary}"
         if self.predicate:
             yield f"  where {self.predicate}"
         for index in self.indexes:
@@ -154,7 +159,12 @@ class ScanReport:
             yield f"  files, a character is {unit}: # read, . skipped, ? not covered"
             yield from (f"    {line}" for line in self.skip_map)
 
-    def _summary(self) -> str:
+    def _repr_html_(self) -> str:
+        return scan_html(self)
+
+    @property
+    def summary(self) -> str:
+        """How many files and bytes are read, in words."""
         if not self.states:
             return "no files"
         would = "would be " if Reason.DISABLED in self.reasons else ""
@@ -204,12 +214,9 @@ class _Scans(abc.ABC):
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
-
 
 @dataclass(frozen=True, slots=True)
-class JoinReport:
+class JoinReport(Printable):
     """A side of a join whose key a global filter is about: filtered by it, or ``reason`` says why not."""
 
     index: str
@@ -249,9 +256,12 @@ class QueryReport(_Scans):
         for join in self.joins:
             yield join.line()
 
+    def _repr_html_(self) -> str:
+        return query_html(self)
+
 
 @dataclass(frozen=True, slots=True)
-class ScanFigures:
+class ScanFigures(Printable):
     """What a scan counted while it ran, and what the plan had said it would leave out."""
 
     table: str
@@ -270,7 +280,7 @@ class ScanFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinFigures:
+class JoinFigures(Printable):
     """What a filter on a side of a join counted."""
 
     index: str
@@ -303,3 +313,6 @@ class LastQuery(_Scans):
         for join in self.joins:
             dropped = f"{join.rows_dropped:,} of {join.rows:,} rows dropped before the shuffle"
             yield f"  join filter {join.index}.{join.column}: {dropped}"
+
+    def _repr_html_(self) -> str:
+        return last_query_html(self)

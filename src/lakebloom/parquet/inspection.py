@@ -68,8 +68,8 @@ def inspect_file(path: Source, columns: Sequence[str] | None = None) -> FileFilt
     >>> options = {"id": {"ndv": 1000, "fpp": 0.01}}
     >>> pq.write_table(pa.table({"id": range(1000), "x": range(1000)}), file, bloom_filter_options=options)
     >>> found = inspect_file(file)
-    >>> [(f.column, f.row_group, f.filter_bytes) for f in found.filters], found.columns_without_filter
-    ([('id', 0, 2063)], ('x',))
+    >>> [(f.column, f.row_group) for f in found.filters], found.columns_without_filter
+    ([('id', 0)], ('x',))
     """
     embedded = filters(path, columns)
     file = open_file(path)

@@ -10,39 +10,15 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import jinja2
+from markupsafe import Markup
 
-from lakebloom import __version__
-from lakebloom.index.query_reports import FileState
+from lakebloom import __version__, look
 from lakebloom.printing import amount, text_of
 
 if TYPE_CHECKING:
     from lakebloom.report.facts import Facts, SkipMap
 
 __all__ = ["render"]
-
-_COLUMNS = 50
-_FEW_COLUMNS, _FEW_CELLS = 30, 300
-"""Few squares are drawn larger: they should be seen on a telephone."""
-_MOST_CELLS = 1500
-_CELL = 12
-_WORDS = {FileState.KEPT: "read", FileState.SKIPPED: "skipped", FileState.NOT_COVERED: "not covered"}
-_ORDER = (FileState.KEPT, FileState.NOT_COVERED, FileState.SKIPPED)
-
-
-@dataclass(frozen=True, slots=True)
-class _Cell:
-    x: int
-    y: int
-    kind: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Grid:
-    width: int
-    height: int
-    cells: tuple[_Cell, ...]
-    files_for_each: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,29 +49,24 @@ def render(facts: Facts, now: datetime.datetime | None = None) -> str:
     moment = now or datetime.datetime.now(datetime.timezone.utc)
     return template.render(
         facts=facts,
-        style=(folder / "page.css").read_text(),
-        grid=None if facts.skip_map is None else _grid(facts.skip_map),
+        style=Markup("\n".join([look.colours(":root"), (folder / "page.css").read_text(), look.MAP_STYLE])),
+        skip_map=None if facts.skip_map is None else _map(facts.skip_map),
+        files_for_each=1 if facts.skip_map is None else look.for_each_square(facts.skip_map.scan.files),
+        square=lambda kind: Markup(look.square(kind)),
         bars=_bars(facts),
         made=moment.strftime("%Y-%m-%d %H:%M UTC"),
         version=__version__,
-        words={state.name: _WORDS[state] for state in FileState},
     )
 
 
-def _grid(skip_map: SkipMap) -> _Grid:
-    """One cell a file, or a few files where there are very many; a cell of several shows what is most read."""
-    states, files = skip_map.scan.states, skip_map.files
-    each = max(1, -(-len(states) // _MOST_CELLS))
-    across = _FEW_COLUMNS if len(states) <= _FEW_CELLS else _COLUMNS
-    cells = []
-    for number, start in enumerate(range(0, len(states), each)):
-        group = states[start : start + each]
-        state = next(state for state in _ORDER if state in group)
-        more = f" and {len(group) - 1} more" if len(group) > 1 else ""
-        title = f"{_file_name(files[start].uri)}{more}: {_WORDS[state]}"
-        kind = _WORDS[state].replace(" ", "-")
-        cells.append(_Cell(number % across * _CELL, number // across * _CELL, kind, title))
-    return _Grid(across * _CELL, max(1, -(-len(cells) // across)) * _CELL, tuple(cells), each)
+def _map(skip_map: SkipMap) -> Markup:
+    scan = skip_map.scan
+    label = (
+        f"{scan.files_kept - scan.files_not_covered} files read because they can match, {scan.files_not_covered} read "
+        f"because the index does not know them, {scan.files - scan.files_kept} skipped"
+    )
+    kinds = [state.word for state in scan.states]
+    return Markup(look.squares(kinds, [_file_name(file.uri) for file in skip_map.files], label))
 
 
 def _bars(facts: Facts) -> list[_Bar]:
