@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from lakebloom.index.reads import Unindexed
     from lakebloom.index.refresh import RefreshMode
     from lakebloom.index.reports import BuildReport, OperationReport, VacuumReport, VerifyReport
+    from lakebloom.index.worth import ColumnAdvice
     from lakebloom.predicate.tree import Predicate
     from lakebloom.spark.skipping import Skipping
     from lakebloom.store.records import SourceRecord
@@ -134,6 +135,13 @@ class Lakebloom:
         from lakebloom.index.create import price_index
 
         return price_index(*self._resolved(source, None), config)
+
+    def advise(self, source: Any, columns: Sequence[str] | None = None) -> RecordTable[ColumnAdvice]:
+        """Sample a table and tell for each column whether it is worth an index, and why. Builds nothing."""
+        from lakebloom.spark.sampling import advise
+
+        spark, _ = self._workshop(None)
+        return advise(spark, source, columns, self.options)
 
     def _resolved(
         self, source: Any, progress: Callable[[Progress], None] | None

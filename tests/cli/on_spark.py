@@ -27,6 +27,7 @@ def everything(home: Path) -> dict[str, Any]:
     place = ["--location", str(home / "indexes"), "--conf", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1"]
     create = ["create", "by_k", table, "-c", "k", *place]
     found = {
+        "advise": run("advise", table, *place[2:], "--output", "json"),
         "dry": run(*create, "--dry-run", "--output", "json"),
         "dry_text": run(*create, "--dry-run"),
         "none_yet": run("list", *place[:2]),

@@ -63,6 +63,12 @@ def test_explain(runs: dict[str, Any]) -> None:
     assert "PARSE_SYNTAX_ERROR" in runs["no_sql"]["err"]
 
 
+def test_advise(runs: dict[str, Any]) -> None:
+    (advice,) = json.loads(runs["advise"]["out"])
+    assert (advice["column"], advice["type"], advice["verdict"]) == ("k", "bigint", "no")
+    assert "clustered" in advice["why"]
+
+
 def test_embed_a_directory(runs: dict[str, Any]) -> None:
     assert json.loads(runs["embed"]["out"])["files"] == 1
     assert [f["column"] for f in json.loads(runs["inspect"]["out"])["filters"]] == ["id"]

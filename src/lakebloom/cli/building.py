@@ -33,6 +33,7 @@ def add_to(app: typer.Typer) -> None:
     """Add the verbs."""
     verb(app, spark=True, examples=_CREATE_EXAMPLES)(create)
     verb(app, spark=True, examples=_REFRESH_EXAMPLES)(refresh)
+    verb(app, spark=True, examples="lakebloom advise /data/events\nlakebloom advise /data/events -c user_id")(advise)
 
 
 _CREATE_EXAMPLES = """
@@ -106,6 +107,30 @@ def refresh(
         report = lake.refresh_index(name, mode.value, progress=update)
     session.output.record(report)
     _warn_skipped(session, report)
+
+
+def advise(
+    session: Session,
+    source: Source,
+    column: Annotated[list[str] | None, typer.Option("--column", "-c", help="Only these columns; repeatable.")] = None,
+    format: Format = "parquet",
+) -> None:
+    """Sample a table and tell which columns are worth an index, and why."""
+    with session.spark() as spark, session.output.status("sampling the table"):
+        from lakebloom.spark.sampling import advise as advise_on
+
+        found = advise_on(spark, _table(spark, source, format), column, session.store_options)
+    numbers = {"one key skips", "min/max skip", "distinct in a file", "fpp", "size"}
+    names = [name for name, _ in found[0].shown()]
+    session.output.table(
+        [f">{name}" if name in numbers else name for name in names],
+        [[text for _, text in advice.shown()] for advice in found],
+        [plain(advice) for advice in found],
+    )
+    good = [advice for advice in found if advice.verdict == "yes"]
+    if good:
+        columns = " ".join(f"-c {advice.column}" for advice in good)
+        session.output.note(f"next: lakebloom create NAME {source} {columns} --dry-run")
 
 
 def _warn_skipped(session: Session, report: BuildReport) -> None:

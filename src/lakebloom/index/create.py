@@ -30,7 +30,7 @@ from lakebloom.index.reports import BuildReport
 from lakebloom.store.global_filters import write_global
 from lakebloom.store.log import WRITER, now_ms
 from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, GlobalRecord
-from lakebloom.tables.columns import arrow_type, format_name
+from lakebloom.tables.columns import arrow_type, folded_name, format_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -196,17 +196,20 @@ def _resolved(config: BloomIndexConfig, source: SourceRecord, schema: Sequence[C
 
 
 def _find(path: ColumnPath, source: SourceRecord, schema: Sequence[ColumnRecord]) -> ColumnRecord:
-    def folded(name: ColumnPath) -> ColumnPath:
-        return name if source.case_sensitive else tuple(part.lower() for part in name)
-
-    partitions = {folded((name,)) for name in source.partition_columns}
-    if folded(path) in partitions:
+    fold = _folding(source.case_sensitive)
+    if fold(path) in {fold((name,)) for name in source.partition_columns}:
         raise InvalidArgumentError(
             f"{format_name(path)} is a partition column",
             found="one value for each directory",
             hint="queries on it skip directories already; index another column",
         )
-    found = [column for column in schema if folded(column.path) == folded(path)]
+    return find_column(path, source.case_sensitive, schema)
+
+
+def find_column(path: ColumnPath, case_sensitive: bool, schema: Sequence[ColumnRecord]) -> ColumnRecord:
+    """Return the column of a table that a name means. Raises ColumnNotFoundError."""
+    fold = _folding(case_sensitive)
+    found = [column for column in schema if fold(column.path) == fold(path)]
     if len(found) == 1:
         return found[0]
     if found:
@@ -222,3 +225,7 @@ def _find(path: ColumnPath, source: SourceRecord, schema: Sequence[ColumnRecord]
         found=f"columns {', '.join(names[:20])}{', …' if len(names) > 20 else ''}",
         hint=f"did you mean {close[0]}?" if close else "name one of these",
     )
+
+
+def _folding(case_sensitive: bool) -> Callable[[ColumnPath], ColumnPath]:
+    return (lambda path: path) if case_sensitive else folded_name
