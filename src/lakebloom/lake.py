@@ -12,7 +12,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lakebloom.errors import InvalidArgumentError, LakebloomError, NotFoundError, UnsupportedSourceError
+from lakebloom.errors import (
+    InvalidArgumentError,
+    LakebloomError,
+    NotFoundError,
+    UnsupportedSessionError,
+    UnsupportedSourceError,
+)
 from lakebloom.index.ask import Reader, candidate_table
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.reports import IndexRecord, VersionRecord
@@ -94,6 +100,15 @@ class Lakebloom:
             return Settings()
         return Settings.parse(_lakebloom_keys(self._spark))
 
+    def _session(self) -> SparkSession:
+        if self._spark is None:
+            raise UnsupportedSessionError(
+                "this needs Spark",
+                found="a Lakebloom without a session",
+                hint="use Lakebloom(spark, location=...)",
+            )
+        return self._spark
+
     def _workshop(self, progress: Callable[[Progress], None] | None) -> tuple[SparkSession, Workshop]:
         if self._spark is None:
             raise UnsupportedSourceError(
@@ -140,8 +155,7 @@ class Lakebloom:
         """Sample a table and tell for each column whether it is worth an index, and why. Builds nothing."""
         from lakebloom.spark.sampling import advise
 
-        spark, _ = self._workshop(None)
-        return advise(spark, source, columns, self.options)
+        return advise(self._session(), source, columns, self.options)
 
     def _resolved(
         self, source: Any, progress: Callable[[Progress], None] | None
@@ -305,6 +319,16 @@ class Lakebloom:
         None where no query has read files since ``enable()``.
         """
         return self._rule().last_query()
+
+    def register_functions(self) -> list[str]:
+        """Give the session's SQL lakebloom_indexes(), lakebloom_history('index') and lakebloom_candidates('index',
+        'column', 'value'), and return these names. Works on Spark Connect, too.
+
+        Raises UnsupportedSessionError without a session, and for a location that only Spark reaches.
+        """
+        from lakebloom.spark.table_functions import register
+
+        return register(self._session(), self.location, self.options)
 
     def might_contain(self, name: str, column: str, spark_column: Column | str) -> Column:
         """Return a Spark column that is False where the indexed column certainly does not hold a value.
