@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Any
 from lakebloom.errors import (
     InvalidArgumentError,
     LakebloomError,
-    NotFoundError,
     UnsupportedSessionError,
     UnsupportedSourceError,
 )
 from lakebloom.index.ask import Reader, candidate_table
 from lakebloom.index.catalog import Catalog
-from lakebloom.index.reports import IndexRecord, VersionRecord
+from lakebloom.index.reports import IndexRecord, VersionRecord, history_of
 from lakebloom.index.settings import PREFIX, TIMEOUT_KEY, Settings
-from lakebloom.index.snapshot import Snapshot
 from lakebloom.printing import RecordTable
 from lakebloom.store.records import ColumnRecord
 from lakebloom.tables.columns import parse_name
@@ -91,9 +89,9 @@ class Lakebloom:
         return self._catalog.location
 
     @property
-    def options(self) -> Mapping[str, str]:
-        """The options of the object store."""
-        return self._catalog.options
+    def catalog(self) -> Catalog:
+        """The indexes as tools see them: their logs and their files."""
+        return self._catalog
 
     def _settings(self) -> Settings:
         if self._spark is None:
@@ -155,7 +153,7 @@ class Lakebloom:
         """Sample a table and tell for each column whether it is worth an index, and why. Builds nothing."""
         from lakebloom.spark.sampling import advise
 
-        return advise(self._session(), source, columns, self.options)
+        return advise(self._session(), source, columns, self._catalog.options)
 
     def _resolved(
         self, source: Any, progress: Callable[[Progress], None] | None
@@ -223,7 +221,7 @@ class Lakebloom:
         """
         from lakebloom.index.verify import verify_index
 
-        return verify_index(self._catalog.index(name), sample, self.options)
+        return verify_index(self._catalog.index(name), sample, self._catalog.options)
 
     # Asking
 
@@ -237,22 +235,11 @@ class Lakebloom:
 
     def history(self, name: str) -> RecordTable[VersionRecord]:
         """Return the versions of an index, the newest first."""
-        log = self._catalog.index(name).log
-        log.newest()
-        records = []
-        for version in reversed(log.versions()):
-            with suppress(NotFoundError):  # vacuumed since it was listed
-                records.append(VersionRecord.of(log.read(version)))
-        return RecordTable(records)
+        return RecordTable(history_of(self._catalog.index(name).log))
 
     def columns(self, name: str) -> list[tuple[ColumnPath, str]]:
         """Return all columns of an index's table as it was when indexed: the parts of each name, and its Spark type."""
         return leaf_types(self._catalog.index(name).log.newest().source.schema_json or "")
-
-    def snapshot(self, name: str) -> Snapshot:
-        """Return the newest version of an index, open for questions about its own files; deleted ones included."""
-        index = self._catalog.index(name)
-        return Snapshot(index.storage, index.log.newest())
 
     def candidates(self, name: str, predicate: Predicate) -> pa.Table:
         """Return the units that can match: path, row_start, row_count, row_groups. Reads only the index.
@@ -277,7 +264,7 @@ class Lakebloom:
         if name not in self._lookups:
             from lakebloom.index.lookup import Lookups
 
-            self._lookups[name] = Lookups(self._reader(name), self.options)
+            self._lookups[name] = Lookups(self._reader(name), self._catalog.options)
         return self._lookups[name].rows(predicate, columns, limit, unindexed)
 
     # Skipping in queries
@@ -328,7 +315,7 @@ class Lakebloom:
         """
         from lakebloom.spark.table_functions import register
 
-        return register(self._session(), self.location, self.options)
+        return register(self._session(), self.location, self._catalog.options)
 
     def might_contain(self, name: str, column: str, spark_column: Column | str) -> Column:
         """Return a Spark column that is False where the indexed column certainly does not hold a value.

@@ -42,7 +42,7 @@ def predicate() -> Predicate:
 
 @pytest.fixture(scope="module")
 def facts(aged: Lake, predicate: Predicate) -> Facts:
-    return gather(aged.open(), "i", predicate)
+    return gather(aged.catalog(), "i", predicate)
 
 
 @pytest.fixture(scope="session")

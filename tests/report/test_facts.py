@@ -95,7 +95,7 @@ def test_estimates_of_many_filters_are_those_of_each() -> None:
 
 
 def steps_of(lake: Lake) -> list[str]:
-    return [step.command for step in gather(lake.open(), "i").steps]
+    return [step.command for step in gather(lake.catalog(), "i").steps]
 
 
 def test_next_steps(aged: Lake, facts: Facts) -> None:
@@ -115,6 +115,6 @@ def test_filters_that_are_too_small_are_noticed(tmp_path: Path) -> None:
     lake = Lake(tmp_path, {"k": "bigint", "s": "string", "n": "int"})
     lake.fill(range(4), rows=2000)
     lake.create(BloomIndexConfig("i", ["k"], expected_items=100))
-    (column,) = gather(lake.open(), "i").columns
+    (column,) = gather(lake.catalog(), "i").columns
     assert column.measured > 0.5 > 0.02 > column.promised
     assert [command.startswith("lakebloom create i_2 ") for command in steps_of(lake)] == [True]

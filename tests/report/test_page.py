@@ -110,7 +110,7 @@ def test_what_comes_from_data_is_escaped(tmp_path: Path) -> None:
     for name in ("a", "<img src=x onerror=alert(1)>"):
         lake.write(name.replace("/", ""), {"<b>k</b>": pa.array(range(5), pa.int64())})
     lake.create(BloomIndexConfig("i", ["<b>k</b>"]))
-    shown = render(gather(lake.open(), "i", col("<b>k</b>") == 3))
+    shown = render(gather(lake.catalog(), "i", col("<b>k</b>") == 3))
     assert "<b>k" not in shown
     assert "<img" not in shown
     assert "&lt;img src=x" in shown

@@ -65,6 +65,8 @@ def bar(console: Console, title: str) -> Iterator[Callable[[Done], None]]:
 
         def update(done: Done) -> None:
             files = f"{done.files_done:,} of {done.files:,} files"
+            if not progress.tasks[0].total:  # the job begins; listing and planning are over
+                progress.reset(task, total=done.bytes)
             at_s = progress.tasks[0].elapsed or 0.0
             progress.update(task, completed=done.bytes_done, total=done.bytes, files=files, at_s=at_s)
 

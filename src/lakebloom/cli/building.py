@@ -139,7 +139,9 @@ def _warn_skipped(session: Session, report: BuildReport) -> None:
 
 
 def _table(spark: SparkSession, source: str, format: str) -> Any:
-    return source if format == "parquet" else spark.read.format(format).load(source)
+    from lakebloom.spark.sources import load
+
+    return source if format == "parquet" else load(spark, source, format)
 
 
 def _rate(text: str) -> Any:

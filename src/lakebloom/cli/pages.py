@@ -37,7 +37,7 @@ def report(
 
     lake = session.lake()
     predicate = None if where is None else session.predicate(lake, name, where)
-    page = render(gather(lake, name, predicate)).encode()
+    page = render(gather(lake.catalog, name, predicate)).encode()
     try:
         to.write_bytes(page)
     except OSError as error:

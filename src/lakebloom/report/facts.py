@@ -10,7 +10,7 @@ from lakebloom.index.ask import candidates_of
 from lakebloom.index.freshness import Freshness, freshness
 from lakebloom.index.health import ColumnHealth, SegmentHealth, column_health, segment_health
 from lakebloom.index.query_reports import FileState, ScanReport, Use
-from lakebloom.index.reports import IndexRecord, VersionRecord
+from lakebloom.index.reports import IndexRecord, VersionRecord, history_of
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.index.stored_columns import StoredColumn, stored_columns
 from lakebloom.predicate.text import to_text
@@ -19,7 +19,7 @@ from lakebloom.report.steps import Step, next_steps
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lakebloom import Lakebloom
+    from lakebloom.index.catalog import Catalog
     from lakebloom.predicate.tree import Predicate
     from lakebloom.tables.files import TableFile
 
@@ -74,14 +74,14 @@ class Facts:
         return sum(column.size_bytes for column in self.columns)
 
 
-def gather(lake: Lakebloom, name: str, predicate: Predicate | None = None) -> Facts:
+def gather(catalog: Catalog, name: str, predicate: Predicate | None = None) -> Facts:
     """Read what the page needs: the index's log and a part of its bits, a listing of the table, and a few footers.
 
-    Raises what ``Lakebloom.index`` raises, and CorruptIndexError.
+    ``catalog`` is that of a Lakebloom. Raises what ``Lakebloom.index`` raises, and CorruptIndexError.
     """
-    index = lake.index(name)
-    history = tuple(lake.history(name))
-    snapshot, options = lake.snapshot(name), lake.options
+    stored, options = catalog.index(name), catalog.options
+    snapshot = Snapshot(stored.storage, stored.log.newest())
+    index, history = IndexRecord.of(snapshot.entry), tuple(history_of(stored.log))
     fresh, problem = _fresh(snapshot, options)
     files = fresh.listed if fresh is not None else tuple(snapshot.files.values())
     segments = tuple(segment_health(snapshot))
@@ -96,7 +96,7 @@ def gather(lake: Lakebloom, name: str, predicate: Predicate | None = None) -> Fa
         stored=tuple(stored_columns(snapshot.entry, files, options)),
         skip_map=None if predicate is None else _skip_map(snapshot, files, predicate),
         steps=tuple(next_steps(index, fresh, columns, history)),
-        location=lake.location,
+        location=catalog.location,
     )
 
 
