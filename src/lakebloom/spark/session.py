@@ -40,8 +40,13 @@ def quiet_session(
 
     ``muted`` keeps what its Java process writes to stderr from the screen: errors reach Python anyway. Without a
     ``master`` it runs on this machine's cores; ``remote`` is the address of a Spark Connect server. Raises
-    UnsupportedSessionError where there is no pyspark or Java.
+    UnsupportedSessionError where there is no pyspark or Java. A session that is active already is used as it is, and
+    left running.
     """
+    active = _active()
+    if active is not None:
+        yield active
+        return
     with _muted_stderr() if muted else nullcontext():
         session = _started(name, master, remote, conf or {})
     try:
@@ -63,6 +68,14 @@ def _muted_stderr() -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(kept)
         os.close(nowhere)
+
+
+def _active() -> SparkSession | None:
+    if sys.modules.get("pyspark.sql") is None:
+        return None
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
 
 
 def _started(name: str, master: str | None, remote: str | None, conf: Mapping[str, str]) -> SparkSession:
