@@ -120,3 +120,10 @@ def test_every_exit_code_is_documented() -> None:
 def test_hints_name_commands() -> None:
     error = errors.IndexExistsError("x", hint="refresh_index('i') brings it up to date; delete_index frees the name")
     assert Trouble.of(error).hint == "`lakebloom refresh i` brings it up to date; `lakebloom delete` frees the name"
+
+
+def test_long_conditions_are_shown_around_the_place(cli: Cli) -> None:
+    condition = " OR ".join([*[f"k = {number}" for number in range(50)], "k = oops", *["k = 1"] * 20])
+    *_, text, arrow = cli("lookup", "i", condition).err.splitlines()
+    assert len(text) < 80
+    assert text[arrow.index("^") :].startswith("oops")

@@ -55,19 +55,18 @@ lakebloom explain "SELECT * FROM parquet.`/data/events` WHERE user_id = 42"
 def list_indexes(session: Session) -> None:
     """List all indexes, deleted ones included."""
     records = session.lake().indexes()
-    columns = ("name", "state", "columns", "per", ">files", ">rows", ">size", ">of source", ">rate", "changed")
+    columns = ("name", "~columns", "per", ">files", ">rows", ">size", ">of data", "changed", "state")
     rows = [
         (
             record.name,
-            record.state,
             ", ".join(record.columns),
             str(record.granularity).replace("_", " "),
             f"{record.files:,}",
             f"{record.rows:,}",
             amount(record.size_bytes),
-            f"{record.size_bytes / max(1, record.source_bytes):.2%}",
-            f"{record.fpp:.2g}",
-            text_of("timestamp_ms", record.timestamp_ms)[:16],
+            f"{record.size_bytes / max(1, record.source_bytes):.1%}",
+            text_of("timestamp_ms", record.timestamp_ms)[:10],
+            record.state,
         )
         for record in records
     ]
@@ -82,8 +81,8 @@ def show(session: Session, name: Name) -> None:
 def history(session: Session, name: Name) -> None:
     """Show the versions of an index, the newest first."""
     records = session.lake().history(name)
-    columns = (">version", "when", "operation", "state", ">segments", ">units", "summary")
-    rows = [[text for _, text in record.shown()] for record in records]
+    columns = (">version", "when", "operation", "state", ">segments", ">units", "~summary")
+    rows = [[text[:19] if name == "timestamp" else text for name, text in record.shown()] for record in records]
     session.output.table(columns, rows, [plain(record) for record in records])
 
 
@@ -97,7 +96,7 @@ def candidates(session: Session, name: Name, condition: Condition) -> None:
         for row in found.to_pylist()
     ]
     data = {"units": units, "candidates": found.to_pylist()}
-    session.output.table(("path", ">first row", ">rows", "row groups"), rows, data, empty="no file can match")
+    session.output.table(("~path", ">first row", ">rows", "~row groups"), rows, data, empty="no file can match")
     session.output.note(f"{len(rows):,} of {units:,} units can match")
 
 
@@ -119,7 +118,7 @@ def lookup(
     limited = found.num_rows > limit
     rows = found.slice(0, limit)
     session.output.table(
-        rows.schema.names,
+        [f"~{name}" for name in rows.schema.names],
         _cells(rows),
         {"rows": rows.to_pylist(), "num_rows": rows.num_rows, "limited": limited},
         empty="no rows",

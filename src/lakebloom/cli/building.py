@@ -123,7 +123,7 @@ def advise(
     numbers = {"one key skips", "min/max skip", "distinct in a file", "fpp", "size"}
     names = [name for name, _ in found[0].shown()]
     session.output.table(
-        [f">{name}" if name in numbers else name for name in names],
+        [f">{name}" if name in numbers else f"~{name}" if name in ("column", "why") else name for name in names],
         [[text for _, text in advice.shown()] for advice in found],
         [plain(advice) for advice in found],
     )

@@ -42,7 +42,7 @@ def inspect(
 
     found = inspect_file(file, column)
     sizes = (">filter", ">fill", ">rate", ">distinct", ">dictionary", ">filter/dictionary")
-    columns = ("column", ">row group", ">values", *sizes, "problem")
+    columns = ("~column", ">row group", ">values", *sizes, "problem")
     session.output.table(
         columns,
         map(_cells, found.filters),

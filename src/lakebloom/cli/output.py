@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from rich.console import Console
@@ -50,7 +50,7 @@ class Output(abc.ABC):
 
     @abc.abstractmethod
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], data: Any, *, empty: str = "none") -> None:
-        """Show a table. A column whose name starts with ``>`` is one of numbers."""
+        """Show a table. A column whose name starts with ``>`` is one of numbers, with ``~`` one that may be folded."""
 
     @abc.abstractmethod
     def text(self, text: str, data: Any) -> None:
@@ -94,10 +94,9 @@ class TextOutput(Output):
         """See Output."""
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
         for column in columns:
-            number = column.startswith(">")
-            table.add_column(
-                column.removeprefix(">"), justify="right" if number else "left", no_wrap=number, overflow="fold"
-            )
+            justify: Literal["left", "right"] = "right" if column.startswith(">") else "left"
+            folded = column.startswith("~")
+            table.add_column(column.lstrip(">~"), justify=justify, no_wrap=not folded, overflow="fold")
         for row in rows:
             table.add_row(*map(Text, row))
         if table.row_count:

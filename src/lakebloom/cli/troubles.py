@@ -10,6 +10,8 @@ from lakebloom.errors import LakebloomError, PredicateSyntaxError
 
 __all__ = ["Trouble"]
 
+_WIDTH = 70
+
 # Hints are written for Python; here they name commands.
 _AS_COMMANDS = [
     (re.compile(r"(?:lake\.)?indexes\(\)"), "`lakebloom list`"),
@@ -60,13 +62,27 @@ class Trouble:
             parts.append(f"Found: {_sentence(self.found)}")
         if self.hint:
             parts.append(f"What to do: {_sentence(self.hint)}")
-        pointer = "" if self.pointer is None else "\n  {}\n  {}^".format(self.pointer[0], " " * self.pointer[1])
-        return " ".join(parts) + pointer
+        return " ".join(parts) + ("" if self.pointer is None else _pointed(*self.pointer))
 
     def as_json(self) -> dict[str, Any]:
         """Return the error for programs."""
         place = {} if self.pointer is None else {"text": self.pointer[0], "position": self.pointer[1]}
         return {"error": {"code": self.code, "message": self.message, "found": self.found, "hint": self.hint, **place}}
+
+
+def _pointed(text: str, position: int) -> str:
+    """Return the part of a text around a place, and an arrow to the place: two lines that no terminal folds.
+
+    >>> print(_pointed("k = 1 AND AND s = 'x'", 10))
+    <BLANKLINE>
+      k = 1 AND AND s = 'x'
+                ^
+    """
+    line = " ".join(text.splitlines()) if "\n" in text else text
+    start = 0 if len(line) <= _WIDTH else max(0, min(position - _WIDTH // 2, len(line) - _WIDTH))
+    before, after = ("…" if start else ""), ("…" if start + _WIDTH < len(line) else "")
+    shown = f"{before}{line[start : start + _WIDTH]}{after}"
+    return f"\n  {shown}\n  {' ' * (len(before) + position - start)}^"
 
 
 def _sentence(text: str) -> str:
