@@ -31,7 +31,7 @@ $(CORE_STAMP): pyproject.toml constraints.txt tools/bootstrap
 	@touch $@
 
 test: $(STAMP) check core ## environment, lint, types and all tests
-	@. tools/java && $(BIN)/python -m pytest
+	@. tools/java && . tools/chromium && $(BIN)/python -m pytest
 
 core: $(CORE_STAMP) ## the tests of an installation without pyspark
 	@$(CORE)/bin/python -m pytest tests/core tests/store tests/index/test_lookup.py tests/index/test_candidates.py

@@ -2,6 +2,7 @@
 
     LakebloomError
     ├── InvalidArgumentError      an argument that can never be right (also a ValueError)
+    │   └── PredicateSyntaxError      a condition that was typed and cannot be read
     ├── UnsupportedTypeError      a data type that has no filter (also a TypeError)
     ├── ValueConversionError      a value that its type cannot hold (also a ValueError)
     ├── FilterMismatchError       two filters, or a filter and a size, that do not fit (also a ValueError)
@@ -66,6 +67,7 @@ __all__ = [
     "NoFilesError",
     "NotFoundError",
     "NotParquetError",
+    "PredicateSyntaxError",
     "SourceError",
     "StaleIndexError",
     "StorageError",
@@ -110,6 +112,28 @@ class InvalidArgumentError(LakebloomError, ValueError):
     """An argument that can never be right, whatever the data."""
 
     code = "INVALID_ARGUMENT"
+
+
+class PredicateSyntaxError(InvalidArgumentError):
+    """A condition that cannot be read; ``position`` is the character of ``text`` at which that shows."""
+
+    code = "PREDICATE_SYNTAX"
+
+    def __init__(self, message: str, *, found: object = "", hint: str = "", text: str = "", position: int = 0) -> None:
+        super().__init__(message, found=found, hint=hint)
+        self.text = text
+        self.position = position
+
+    def __str__(self) -> str:
+        place = f" at character {self.position + 1} of {self.text!r}" if self.text else ""
+        return super().__str__().replace(f"; found {self.found}", f"; found {self.found}{place}", 1)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild_syntax, (self.message, self.found, self.hint, self.text, self.position))
+
+
+def _rebuild_syntax(message: str, found: str, hint: str, text: str, position: int) -> PredicateSyntaxError:
+    return PredicateSyntaxError(message, found=found, hint=hint, text=text, position=position)
 
 
 class UnsupportedTypeError(LakebloomError, TypeError):

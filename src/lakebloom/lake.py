@@ -1,7 +1,8 @@
 """``Lakebloom``, the facade: hands work to Spark, or does without it.
 
 With a Spark session it creates and maintains indexes. With only a location it reads them: candidates and lookups need
-no Spark, no JVM and no pyspark.
+no Spark, no JVM and no pyspark. What only some methods need loads with the first call, because commands of a few
+milliseconds go through here.
 """
 
 from __future__ import annotations
@@ -11,11 +12,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lakebloom.errors import InvalidArgumentError, LakebloomError, NotFoundError, UnsupportedSourceError
-from lakebloom.index import lifecycle
+from lakebloom.errors import InvalidArgumentError, LakebloomError, UnsupportedSessionError, UnsupportedSourceError
 from lakebloom.index.ask import Reader, candidate_table
 from lakebloom.index.catalog import Catalog
-from lakebloom.index.lookup import Lookups
 from lakebloom.index.settings import TIMEOUT_KEY, Settings
 from lakebloom.spark.conf import default_location, settings_of
 from lakebloom.store.records import ColumnRecord
@@ -33,7 +32,9 @@ if TYPE_CHECKING:
     from lakebloom.index.building import Workshop
     from lakebloom.index.config import BloomIndexConfig
     from lakebloom.index.joins import JoinFilters
+    from lakebloom.index.lookup import Lookups
     from lakebloom.index.plan import Progress
+    from lakebloom.index.price import PriceTag
     from lakebloom.index.query_reports import LastQuery, QueryReport
     from lakebloom.index.reads import Unindexed
     from lakebloom.index.refresh import RefreshMode
@@ -45,9 +46,12 @@ if TYPE_CHECKING:
         VerifyReport,
         VersionRecord,
     )
+    from lakebloom.index.worth import ColumnAdvice
     from lakebloom.predicate.tree import Predicate
     from lakebloom.printing import RecordTable
     from lakebloom.spark.skipping import Skipping
+    from lakebloom.store.records import SourceRecord
+    from lakebloom.tables.columns import ColumnPath
 
 __all__ = ["Lakebloom"]
 
@@ -88,8 +92,22 @@ class Lakebloom:
         """Where the indexes are, as a URI."""
         return self._catalog.location
 
+    @property
+    def catalog(self) -> Catalog:
+        """The indexes as tools see them: their logs and their files."""
+        return self._catalog
+
     def _settings(self) -> Settings:
         return Settings() if self._spark is None else settings_of(self._spark)
+
+    def _session(self) -> SparkSession:
+        if self._spark is None:
+            raise UnsupportedSessionError(
+                "this needs Spark",
+                found="a Lakebloom without a session",
+                hint="use Lakebloom(spark, location=...)",
+            )
+        return self._spark
 
     def _workshop(self, progress: Callable[[Progress], None] | None) -> tuple[SparkSession, Workshop]:
         if self._spark is None:
@@ -113,26 +131,46 @@ class Lakebloom:
         *,
         from_embedded: bool = False,
         progress: Callable[[Progress], None] | None = None,
+        quoted: Callable[[PriceTag], None] | None = None,
     ) -> BuildReport:
         """Build an index over a DataFrame that reads files, a path, or a table's name.
 
-        ``progress`` is called with how many files, bytes and rows are done. Returns what was built and how long each
-        phase took. Everything is checked before anything is written; nothing is left behind by a failure.
+        ``progress`` is called with how many files, bytes and rows are done, ``quoted`` with the price before anything
+        is written. Returns what was built and how long each phase took. Everything is checked before anything is
+        written; nothing is left behind by a failure.
 
         With ``from_embedded``, filters that the Parquet files already have are taken instead of reading the column,
         where they hold the same hashes; the report says which columns had to be read, and why. Their rate is what the
         files' writer chose.
         """
         from lakebloom.index.create import create_index
+
+        workshop, record, schema = self._resolved(source, progress)
+        report = create_index(workshop, record, schema, config, quoted, from_embedded=from_embedded)
+        self._publish()
+        return report
+
+    def price_index(self, source: Any, config: BloomIndexConfig) -> PriceTag:
+        """Tell what ``create_index`` would read and write, and how much one key would then skip. Builds nothing."""
+        from lakebloom.index.create import price_index
+
+        return price_index(*self._resolved(source, None), config)
+
+    def advise(self, source: Any, columns: Sequence[str] | None = None) -> RecordTable[ColumnAdvice]:
+        """Sample a table and tell for each column whether it is worth an index, and why. Builds nothing."""
+        from lakebloom.spark.sampling import advise
+
+        return advise(self._session(), source, columns, self._catalog.options)
+
+    def _resolved(
+        self, source: Any, progress: Callable[[Progress], None] | None
+    ) -> tuple[Workshop, SourceRecord, list[ColumnRecord]]:
         from lakebloom.spark.sources import resolve
         from lakebloom.tables.spark_schema import leaf_types
 
         spark, workshop = self._workshop(progress)
         record = resolve(spark, source)
-        schema = [ColumnRecord(path, kind) for path, kind in leaf_types(record.schema_json or "")]
-        report = create_index(workshop, record, schema, config, from_embedded=from_embedded)
-        self._publish()
-        return report
+        return workshop, record, [ColumnRecord(path, kind) for path, kind in leaf_types(record.schema_json or "")]
 
     def refresh_index(
         self,
@@ -161,13 +199,17 @@ class Lakebloom:
 
     def delete_index(self, name: str) -> OperationReport:
         """Stop using an index; ``restore_index`` brings it back until it is vacuumed."""
-        report = lifecycle.delete_index(self._catalog, name)
+        from lakebloom.index.lifecycle import delete_index
+
+        report = delete_index(self._catalog, name)
         self._publish()
         return report
 
     def restore_index(self, name: str) -> OperationReport:
         """Bring a deleted index back."""
-        report = lifecycle.restore_index(self._catalog, name)
+        from lakebloom.index.lifecycle import restore_index
+
+        report = restore_index(self._catalog, name)
         self._publish()
         return report
 
@@ -195,7 +237,7 @@ class Lakebloom:
         """
         from lakebloom.index.verify import verify_index
 
-        return verify_index(self._catalog.index(name), sample, self._data_options())
+        return verify_index(self._catalog.index(name), sample, self._catalog.options)
 
     # Asking
 
@@ -213,16 +255,16 @@ class Lakebloom:
 
     def history(self, name: str) -> RecordTable[VersionRecord]:
         """Return the versions of an index, the newest first."""
-        from lakebloom.index.reports import VersionRecord
+        from lakebloom.index.reports import history_of
         from lakebloom.printing import RecordTable
 
-        log = self._catalog.index(name).log
-        log.newest()
-        records = []
-        for version in reversed(log.versions()):
-            with suppress(NotFoundError):  # vacuumed since it was listed
-                records.append(VersionRecord.of(log.read(version)))
-        return RecordTable(records)
+        return RecordTable(history_of(self._catalog.index(name).log))
+
+    def columns(self, name: str) -> list[tuple[ColumnPath, str]]:
+        """Return all columns of an index's table as it was when indexed: the parts of each name, and its Spark type."""
+        from lakebloom.tables.spark_schema import leaf_types
+
+        return leaf_types(self._catalog.index(name).log.newest().source.schema_json or "")
 
     def candidates(self, name: str, predicate: Predicate) -> pa.Table:
         """Return the units that can match: path, row_start, row_count, row_groups. Reads only the index.
@@ -245,7 +287,9 @@ class Lakebloom:
         Files that the index does not know as they are now are read in full ("scan"), left out ("skip"), or an error.
         """
         if name not in self._lookups:
-            self._lookups[name] = Lookups(self._reader(name), self._data_options())
+            from lakebloom.index.lookup import Lookups
+
+            self._lookups[name] = Lookups(self._reader(name), self._catalog.options)
         return self._lookups[name].rows(predicate, columns, limit, unindexed)
 
     def register_source(self) -> None:
@@ -308,6 +352,16 @@ class Lakebloom:
         """
         return self._rule().last_query()
 
+    def register_functions(self) -> list[str]:
+        """Give the session's SQL lakebloom_indexes(), lakebloom_history('index') and lakebloom_candidates('index',
+        'column', 'value'), and return these names. Works on Spark Connect, too.
+
+        Raises UnsupportedSessionError without a session, and for a location that only Spark reaches.
+        """
+        from lakebloom.spark.table_functions import register
+
+        return register(self._session(), self.location, self._catalog.options)
+
     def might_contain(self, name: str, column: str, spark_column: Column | str) -> Column:
         """Return a Spark column that is False where the indexed column certainly does not hold a value.
 
@@ -321,7 +375,7 @@ class Lakebloom:
         spark, _ = self._workshop(None)
         snapshot = self._reader(name).snapshot()
         files = SparkBuilder(spark, self._catalog).list_files(snapshot.entry.source)
-        found = self._join_filters.of(snapshot, parse_name(column), files, self._settings())
+        found = self._join_filters().of(snapshot, parse_name(column), files, self._settings())
         return might_contain_column(spark, found, spark_column)
 
     def prune_join(self, indexed: DataFrame, small: DataFrame, on: str | Sequence[str]) -> DataFrame:
@@ -339,14 +393,6 @@ class Lakebloom:
         self._publish()
         return pruned_by_keys(skipping, indexed, small, [on] if isinstance(on, str) else on, self._settings())
 
-    @property
-    def _join_filters(self) -> JoinFilters:
-        from lakebloom.index.joins import JoinFilters
-
-        if self._known_join_filters is None:
-            self._known_join_filters = JoinFilters(self._catalog.options)
-        return self._known_join_filters
-
     def _rule(self) -> Skipping:
         from lakebloom.index.advise import Advisor
         from lakebloom.spark.join_callback import JoinCallback
@@ -354,9 +400,16 @@ class Lakebloom:
 
         spark = require_classic(self._spark)
         if self._skipping is None:
-            joins = JoinCallback(self._reader, self._join_filters, self._settings)
+            joins = JoinCallback(self._reader, self._join_filters(), self._settings)
             self._skipping = Skipping(spark, Advisor(self._reader), self._timeout_s, joins)
         return self._skipping
+
+    def _join_filters(self) -> JoinFilters:
+        from lakebloom.index.joins import JoinFilters
+
+        if self._known_join_filters is None:
+            self._known_join_filters = JoinFilters(self._catalog.options)
+        return self._known_join_filters
 
     def _timeout_s(self) -> float:
         # One key only: a query waits for this, and Spark fetches all of them one by one.
@@ -377,6 +430,3 @@ class Lakebloom:
         if name not in self._readers:
             self._readers[name] = Reader(self._catalog.index(name))
         return self._readers[name]
-
-    def _data_options(self) -> Mapping[str, str]:
-        return self._catalog.options

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import datetime
-import html
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Printable", "RecordTable", "text_of"]
+from lakebloom import look
+
+__all__ = ["Printable", "RecordTable", "amount", "text_of"]
+
+_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 
 class Printable:
@@ -19,6 +23,7 @@ class Printable:
         return [
             (_label(attribute.name), text_of(attribute.name, getattr(self, attribute.name)))
             for attribute in fields(self)  # type: ignore[arg-type]
+            if not attribute.name.startswith("_")
         ]
 
     def __str__(self) -> str:
@@ -27,8 +32,7 @@ class Printable:
         return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in rows)
 
     def _repr_html_(self) -> str:
-        cells = "".join(f"<tr><th>{html.escape(n)}</th><td>{html.escape(v)}</td></tr>" for n, v in self.shown())
-        return f"<table>{cells}</table>"
+        return look.card(f"<h4>{_words(type(self).__name__)}</h4>", look.pairs(self.shown()))
 
 
 RecordT = TypeVar("RecordT", bound=Printable)
@@ -66,11 +70,28 @@ class RecordTable(Sequence[RecordT], Generic[RecordT]):
 
     def _repr_html_(self) -> str:
         cells = self._cells()
-        if not cells:
-            return "<p>(none)</p>"
-        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in cells[0])
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in line) + "</tr>" for line in cells[1:])
-        return f"<table><tr>{head}</tr>{body}</table>"
+        return look.card(look.table(cells[0], cells[1:]) if cells else '<p class="quiet">(none)</p>')
+
+
+def amount(size_bytes: float) -> str:
+    """Return a size as people say it.
+
+    >>> amount(950), amount(12_345)
+    ('950 bytes', '12.3 kB')
+    """
+    number, power = size_bytes, 0
+    while number >= 1000 and power < len(_UNITS) - 1:
+        number, power = number / 1000, power + 1
+    return f"{number:,.0f} bytes" if power == 0 else f"{number:.3g} {_UNITS[power]}"
+
+
+def _words(class_name: str) -> str:
+    """Return a class's name as words.
+
+    >>> _words("IndexRecord")
+    'Index record'
+    """
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", class_name).capitalize()
 
 
 def _label(name: str) -> str:

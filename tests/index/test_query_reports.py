@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from lakebloom.index.query_reports import (
     FileState,
     IndexReport,
+    JoinFigures,
     LastQuery,
     PartReport,
     QueryReport,
@@ -73,8 +76,22 @@ def test_a_query_without_files() -> None:
 
 def test_html_is_escaped() -> None:
     page = QueryReport((PARTIAL,))._repr_html_()
-    assert page.startswith("<pre>")
+    assert page.startswith('<div class="lakebloom">')
     assert "&lt;it&gt;" in page
+    assert "<it>" not in page
+
+
+def test_notebooks_show_what_terminals_show() -> None:
+    page = PARTIAL._repr_html_()
+    words = html.unescape(re.sub(r"<[^>]+>", " ", page))
+    for said in ("PARTIAL", PARTIAL.summary, *(part.text for part in PARTIAL.parts)):
+        assert said in words
+    assert page.count('<rect class="skipped"') == PARTIAL.states.count(FileState.SKIPPED)
+    assert page.count('<rect class="not-covered"') == PARTIAL.files_not_covered
+    last = LastQuery("collect", 1.5, [ScanFigures("<t>", 1, 2, 3, 10, 1)], [JoinFigures("i", "k", 10, 4)])
+    assert "&lt;t&gt;" in last._repr_html_()
+    assert ">6</td>" in last._repr_html_()
+    assert "this query reads no files" in QueryReport(())._repr_html_()
 
 
 def test_figures_fit_together() -> None:

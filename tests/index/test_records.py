@@ -84,11 +84,13 @@ def test_what_notebooks_show_is_escaped() -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in shown
     assert "list &amp; plan 0.5" in shown
     table = RecordTable([VacuumReport("<i>", 1, 2), VacuumReport("b&c", 3, 4)])
-    assert table._repr_html_() == (
-        "<table><tr><th>name</th><th>versions removed</th><th>files removed</th></tr>"
-        "<tr><td>&lt;i&gt;</td><td>1</td><td>2</td></tr><tr><td>b&amp;c</td><td>3</td><td>4</td></tr></table>"
+    assert table._repr_html_().endswith(
+        '<table><thead><tr><th scope="col">name</th><th scope="col" class="number">versions removed</th>'
+        '<th scope="col" class="number">files removed</th></tr></thead><tbody>'
+        '<tr><td>&lt;i&gt;</td><td class="number">1</td><td class="number">2</td></tr>'
+        '<tr><td>b&amp;c</td><td class="number">3</td><td class="number">4</td></tr></tbody></table></div>'
     )
-    assert RecordTable[VacuumReport]([])._repr_html_() == "<p>(none)</p>"
+    assert "(none)" in RecordTable[VacuumReport]([])._repr_html_()
 
 
 def test_records_are_a_sequence(aged: Lake) -> None:

@@ -55,6 +55,15 @@ def main(directory: Path) -> dict[str, Any]:
     source = snapshot(lake, "by_orc").entry.source
     found["orc"] = [lake.index("by_orc").rows, source.partition_columns, source.locations[0].rpartition("/")[2]]
 
+    lake.register_functions()
+    found["sql_indexes"] = [
+        row["name"] for row in spark.sql("SELECT name FROM lakebloom_indexes() ORDER BY 1").collect()
+    ]
+    rows = spark.sql("SELECT * FROM lakebloom_candidates('by_path', 'k', '350')").collect()
+    found["sql_candidates"] = [[Path(row["path"]).name, row["row_count"]] for row in rows]
+    found["sql_history"] = spark.sql("SELECT operation FROM lakebloom_history('by_path')").count()
+    found["advise"] = [(advice.column, advice.verdict.value) for advice in lake.advise(table)]
+
     dataset = index_by_lance(write(directory / "lance", COLUMNS["int32"]))
     built = build_index(spark, dataset, "c", rule="lance", rows_per_zone=ROWS_PER_ZONE, fpp=FPP)
     zones = [open_index(dataset.uri, name).zones for name in ("theirs", built.name)]

@@ -24,7 +24,7 @@ def environment() -> dict[str, str]:
         **kept,
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYTHONPATH": os.pathsep.join([str(_ROOT), str(_ROOT / "src")]),
+        "PYTHONPATH": f"{_ROOT / 'src'}{os.pathsep}{_ROOT}",
         # These processes live for seconds: compiling well costs them more than it gives.
         "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }

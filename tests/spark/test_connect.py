@@ -30,6 +30,10 @@ def test_connect(tmp_path: Path) -> None:
     )
     assert found["table"] == ["by_name", 4, 4]
     assert found["orc"] == [100, ["p"], "x=*"]
+    assert found["sql_indexes"] == ["by_frame", "by_name", "by_orc", "by_path"]
+    assert found["sql_candidates"] == [["3.parquet", 100]]
+    assert found["sql_history"] == 2
+    assert found["advise"] == [["k", "no"]]
     assert found["lance"] == [2500, 1, True]
     assert found["join"] == [True, True]
     assert len(found["enable"]) == 2

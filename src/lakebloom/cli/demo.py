@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from lakebloom import BloomIndexConfig, Lakebloom, col, errors
+from lakebloom.cli.bars import bar
 from lakebloom.cli.demo_filter import show_filter
 from lakebloom.cli.demo_keys import uuids
 from lakebloom.spark.session import demo_session
@@ -66,12 +64,8 @@ def _write_file(path: Path, rng: np.random.Generator) -> pa.Array:
 
 
 def _show_index(console: Console, lake: Lakebloom, table: Path, needle: str) -> None:
-    with _bar(console) as (bar, task):
-        report = lake.create_index(
-            str(table),
-            BloomIndexConfig(_INDEX, ["user_id"]),
-            progress=lambda done: bar.update(task, completed=done.files_done, total=done.files),
-        )
+    with bar(console, "building") as update:
+        report = lake.create_index(str(table), BloomIndexConfig(_INDEX, ["user_id"]), progress=update)
     console.print(str(report), highlight=False)
     _ask(console, lake, needle)
 
@@ -161,13 +155,6 @@ def _ask(console: Console, lake: Lakebloom, key: str) -> None:
     )
     if rows.num_rows != 1:
         raise errors.LakebloomError("the demo must find its key once", found=f"{rows.num_rows} rows")
-
-
-@contextmanager
-def _bar(console: Console) -> Iterator[tuple[Progress, Any]]:
-    columns = (TextColumn("building"), BarColumn(), MofNCompleteColumn(), TextColumn("files"), TimeElapsedColumn())
-    with Progress(*columns, console=console) as bar:
-        yield bar, bar.add_task("building", total=None)
 
 
 if __name__ == "__main__":

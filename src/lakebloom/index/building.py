@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 PARQUET = "parquet"
 _GLOBAL_FPP = 0.01
+_LOOK_AGAIN_S = (0.5, 1.0, 1.5)
+"""When to look for files of tasks that were cancelled: Spark gives their processes two seconds."""
 
 
 @dataclass(slots=True)
@@ -134,6 +136,13 @@ def run_build(
     groups = group_files(files, workshop.builder.parallelism())
     try:
         return workshop.builder.build(plan, source, groups, workshop.progress)
+    except KeyboardInterrupt:
+        # Tasks end a moment after they were cancelled, and some finish their segment first.
+        for pause_s in _LOOK_AGAIN_S:
+            discard(index, plan.build_id)
+            time.sleep(pause_s)
+        discard(index, plan.build_id)
+        raise
     except Exception:
         discard(index, plan.build_id)
         raise
@@ -143,12 +152,12 @@ def run_build(
 def discarding(index: Index, operation_id: str) -> Iterator[None]:
     """Delete what an operation wrote if its commit fails.
 
-    Not after a StorageError: it may hide that the commit was stored after all, and then its files must stay. Vacuum
-    finds out.
+    Not after a StorageError or an interruption: either may hide that the commit was stored after all, and then its
+    files must stay. Vacuum finds out.
     """
     try:
         yield
-    except StorageError:
+    except (StorageError, KeyboardInterrupt):
         raise
     except Exception:
         discard(index, operation_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import (
@@ -25,14 +26,15 @@ from lakebloom.index.building import (
     run_build,
     shape_of,
 )
+from lakebloom.index.price import PriceTag
 from lakebloom.index.reports import BuildReport
 from lakebloom.store.global_filters import write_global
 from lakebloom.store.log import WRITER, now_ms
 from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, GlobalRecord
-from lakebloom.tables.columns import arrow_type, format_name
+from lakebloom.tables.columns import arrow_type, folded_name, format_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from lakebloom.index.building import Workshop
     from lakebloom.index.catalog import Index
@@ -40,6 +42,24 @@ if TYPE_CHECKING:
     from lakebloom.index.plan import BuildPlan, BuildResult
     from lakebloom.store.records import SegmentRecord, SourceRecord
     from lakebloom.tables.columns import ColumnPath
+    from lakebloom.tables.files import TableFile
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """All that is known before the first byte is written."""
+
+    record: ConfigRecord
+    files: list[TableFile]
+    plan: BuildPlan
+    price: PriceTag
+
+
+def price_index(
+    workshop: Workshop, source: SourceRecord, schema: Sequence[ColumnRecord], config: BloomIndexConfig
+) -> PriceTag:
+    """Check everything that ``create_index`` checks, and tell what it would cost. Writes nothing."""
+    return _prepared(workshop, source, schema, config, Phases()).price
 
 
 def create_index(
@@ -47,17 +67,55 @@ def create_index(
     source: SourceRecord,
     schema: Sequence[ColumnRecord],
     config: BloomIndexConfig,
+    quoted: Callable[[PriceTag], None] | None = None,
     *,
     from_embedded: bool = False,
 ) -> BuildReport:
     """Build an index over a table whose leaf columns are ``schema`` and commit its first version.
 
-    With ``from_embedded``, filters that the files already have are taken where they can be (``embedded_filters``).
+    ``quoted`` is called with the price before anything is written; it may raise, and then nothing is. With
+    ``from_embedded``, filters that the files already have are taken where they can be (``embedded_filters``).
     """
     phases = Phases()
-    index = workshop.catalog.index(config.name)
+    prepared = _prepared(workshop, source, schema, config, phases, from_embedded=from_embedded)
+    if quoted is not None:
+        quoted(prepared.price)
+    index, files, plan = workshop.catalog.index(config.name), prepared.files, prepared.plan
+    with phases.timed("build"):
+        result = resized_globals(run_build(workshop, index, plan, source, files), prepared.record)
+    with phases.timed("commit"), discarding(index, plan.build_id):
+        require_something(result, len(files))
+        estimate.require_size(_index_bytes(result), sum(file.size_bytes for file in files), workshop.settings)
+        entry = Entry(
+            version=1,
+            timestamp_ms=now_ms(),
+            operation="create",
+            state="active",
+            writer=WRITER,
+            config=prepared.record,
+            source=source,
+            segments=result.segments,
+            global_filters=store_globals(index, plan, result, result.segments),
+            summary=summary_of(result),
+        )
+        try:
+            index.log.create(entry)
+        except AlreadyExistsError as error:
+            raise _exists(config.name, "created by another writer meanwhile") from error
+    return BuildReport.of(entry, result, phases.seconds)
+
+
+def _prepared(
+    workshop: Workshop,
+    source: SourceRecord,
+    schema: Sequence[ColumnRecord],
+    config: BloomIndexConfig,
+    phases: Phases,
+    *,
+    from_embedded: bool = False,
+) -> _Prepared:
     with phases.timed("check"):
-        _require_new(index)
+        _require_new(workshop.catalog.index(config.name))
         record = _resolved(config, source, schema)
         if from_embedded:
             require_takeable(record, source)
@@ -69,28 +127,7 @@ def create_index(
             )
         shape = shape_of(workshop, record, source, files)
         plan = plan_build(workshop, record, source, files, files, shape, from_embedded=from_embedded)
-    with phases.timed("build"):
-        result = resized_globals(run_build(workshop, index, plan, source, files), record)
-    with phases.timed("commit"), discarding(index, plan.build_id):
-        require_something(result, len(files))
-        estimate.require_size(_index_bytes(result), sum(file.size_bytes for file in files), workshop.settings)
-        entry = Entry(
-            version=1,
-            timestamp_ms=now_ms(),
-            operation="create",
-            state="active",
-            writer=WRITER,
-            config=record,
-            source=source,
-            segments=result.segments,
-            global_filters=store_globals(index, plan, result, result.segments),
-            summary=summary_of(result),
-        )
-        try:
-            index.log.create(entry)
-        except AlreadyExistsError as error:
-            raise _exists(config.name, "created by another writer meanwhile") from error
-    return BuildReport.of(entry, result, phases.seconds)
+    return _Prepared(record, files, plan, PriceTag.of(record, source, files, shape, plan.fpp))
 
 
 def store_globals(
@@ -167,17 +204,20 @@ def _resolved(config: BloomIndexConfig, source: SourceRecord, schema: Sequence[C
 
 
 def _find(path: ColumnPath, source: SourceRecord, schema: Sequence[ColumnRecord]) -> ColumnRecord:
-    def folded(name: ColumnPath) -> ColumnPath:
-        return name if source.case_sensitive else tuple(part.lower() for part in name)
-
-    partitions = {folded((name,)) for name in source.partition_columns}
-    if folded(path) in partitions:
+    fold = _folding(source.case_sensitive)
+    if fold(path) in {fold((name,)) for name in source.partition_columns}:
         raise InvalidArgumentError(
             f"{format_name(path)} is a partition column",
             found="one value for each directory",
             hint="queries on it skip directories already; index another column",
         )
-    found = [column for column in schema if folded(column.path) == folded(path)]
+    return find_column(path, source.case_sensitive, schema)
+
+
+def find_column(path: ColumnPath, case_sensitive: bool, schema: Sequence[ColumnRecord]) -> ColumnRecord:
+    """Return the column of a table that a name means. Raises ColumnNotFoundError."""
+    fold = _folding(case_sensitive)
+    found = [column for column in schema if fold(column.path) == fold(path)]
     if len(found) == 1:
         return found[0]
     if found:
@@ -193,3 +233,7 @@ def _find(path: ColumnPath, source: SourceRecord, schema: Sequence[ColumnRecord]
         found=f"columns {', '.join(names[:20])}{', …' if len(names) > 20 else ''}",
         hint=f"did you mean {close[0]}?" if close else "name one of these",
     )
+
+
+def _folding(case_sensitive: bool) -> Callable[[ColumnPath], ColumnPath]:
+    return (lambda path: path) if case_sensitive else folded_name

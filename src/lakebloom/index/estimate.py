@@ -26,10 +26,12 @@ _ALWAYS_ALLOWED_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How many units and rows a table has, about."""
+    """How many units and rows a table has, and how many bytes its indexed columns, about."""
 
     units: float
     rows: float
+    column_bytes: float = 0.0
+    """As they are stored; 0 where only a scan can tell."""
 
 
 def sample_shape(
@@ -46,12 +48,13 @@ def sample_shape(
     DataFileError, UnsupportedTypeError or whatever is wrong with the first of them where none can be read.
     """
     step = max(1, len(files) // _SAMPLED_FILES)
-    rows = units = size_bytes = read = 0
+    rows = units = size_bytes = column_bytes = read = 0
     problem: LakebloomError | None = None
     for file in files[::step]:
         try:
             with ParquetColumns(file.uri, columns, options, case_sensitive=case_sensitive) as reader:
                 rows += reader.num_rows
+                column_bytes += reader.column_bytes
                 units += len(spans_of(reader.row_groups, granularity))
         except LakebloomError as error:
             problem = problem or error
@@ -62,7 +65,11 @@ def sample_shape(
         assert problem is not None
         raise problem
     share = size_bytes / max(1, sum(file.size_bytes for file in files))
-    return Shape(units=max(len(files), units / read * len(files)), rows=rows / share if share else 0)
+    return Shape(
+        units=max(len(files), units / read * len(files)),
+        rows=rows / share if share else 0,
+        column_bytes=column_bytes / share if share else 0,
+    )
 
 
 def filter_bytes(shape: Shape, num_columns: int, fpp: float, expected_items: int | None) -> int:

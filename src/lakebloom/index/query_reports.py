@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import abc
 import enum
-import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lakebloom.index.query_html import last_query_html, query_html, scan_html
 from lakebloom.predicate.reasons import Reason
+from lakebloom.printing import Printable, amount
 
 __all__ = [
     "FileState",
@@ -24,7 +25,6 @@ __all__ = [
 ]
 
 _MAP_WIDTH, _MAP_LINES = 100, 10
-_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
 
 class Use(str, enum.Enum):
@@ -45,9 +45,14 @@ class FileState(str, enum.Enum):
     SKIPPED = "."
     NOT_COVERED = "?"
 
+    @property
+    def word(self) -> str:
+        """As the map of squares calls it."""
+        return {"#": "read", ".": "skipped", "?": "not covered"}[self.value]
+
 
 @dataclass(frozen=True, slots=True)
-class IndexReport:
+class IndexReport(Printable):
     """What an index that is about the scanned place did: it answered, or ``reason`` says why not.
 
     Several indexes that were asked together have no version.
@@ -63,7 +68,7 @@ class IndexReport:
 
 
 @dataclass(frozen=True, slots=True)
-class PartReport:
+class PartReport(Printable):
     """A part of the condition: answered by an index's filters, or ``reason`` says why not."""
 
     text: str
@@ -134,7 +139,7 @@ class ScanReport:
 
     def lines(self) -> Iterator[str]:
         """The report as text."""
-        yield f"{self.table}: {self.use.value}, {self._summary()}"
+        yield f"{self.table}: {self.use.value}, {self.summary}"
         if self.predicate:
             yield f"  where {self.predicate}"
         for index in self.indexes:
@@ -154,11 +159,16 @@ class ScanReport:
             yield f"  files, a character is {unit}: # read, . skipped, ? not covered"
             yield from (f"    {line}" for line in self.skip_map)
 
-    def _summary(self) -> str:
+    def _repr_html_(self) -> str:
+        return scan_html(self)
+
+    @property
+    def summary(self) -> str:
+        """How many files and bytes are read, in words."""
         if not self.states:
             return "no files"
         would = "would be " if Reason.DISABLED in self.reasons else ""
-        share = f"{_amount(self.bytes_kept)} of {_amount(self.bytes)}"
+        share = f"{amount(self.bytes_kept)} of {amount(self.bytes)}"
         read = f"{self.files_kept:,} of {_files(self.files)} {would}read ({share})"
         if not self.files_not_covered:
             return read
@@ -172,7 +182,7 @@ class ScanReport:
             return
         if index.version:
             segments = f"{index.segments:,} segment{'s' * (index.segments != 1)}"
-            cost = f"{segments}, {_amount(index.bytes_read)} read"
+            cost = f"{segments}, {amount(index.bytes_read)} read"
             yield f"  index {index.name}, version {index.version}: {_files(index.files_known)} known, {cost}"
         else:
             yield f"  indexes {index.name}, asked together: {_files(index.files_known)} known"
@@ -191,18 +201,6 @@ def _files(number: int) -> str:
     return f"{number:,} file{'s' * (number != 1)}"
 
 
-def _amount(number: float) -> str:
-    """A size as people say it.
-
-    >>> _amount(950), _amount(12_345)
-    ('950 bytes', '12.3 kB')
-    """
-    power = 0
-    while number >= 1000 and power < len(_UNITS) - 1:
-        number, power = number / 1000, power + 1
-    return f"{number:,.0f} bytes" if power == 0 else f"{number:.3g} {_UNITS[power]}"
-
-
 class _Scans(abc.ABC):
     """Something with scans, printed one after the other."""
 
@@ -216,12 +214,9 @@ class _Scans(abc.ABC):
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
-
 
 @dataclass(frozen=True, slots=True)
-class JoinReport:
+class JoinReport(Printable):
     """A side of a join whose key a global filter is about: filtered by it, or ``reason`` says why not."""
 
     index: str
@@ -243,7 +238,7 @@ class JoinReport:
             return f"{place}: not filtered by {self.index}.{self.column}, {_with_remedy(self.reason)}"
         merged = f", {_files(self.files_merged)} added to it" if self.files_merged else ""
         passing = f"of rows without a partner {100 * self.rate:.2g} % pass"
-        return f"{place}: filtered by {self.index}.{self.column} ({_amount(self.filter_bytes)}{merged}); {passing}"
+        return f"{place}: filtered by {self.index}.{self.column} ({amount(self.filter_bytes)}{merged}); {passing}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -261,9 +256,12 @@ class QueryReport(_Scans):
         for join in self.joins:
             yield join.line()
 
+    def _repr_html_(self) -> str:
+        return query_html(self)
+
 
 @dataclass(frozen=True, slots=True)
-class ScanFigures:
+class ScanFigures(Printable):
     """What a scan counted while it ran, and what the plan had said it would leave out."""
 
     table: str
@@ -282,7 +280,7 @@ class ScanFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinFigures:
+class JoinFigures(Printable):
     """What a filter on a side of a join counted."""
 
     index: str
@@ -310,8 +308,11 @@ class LastQuery(_Scans):
         for scan in self.scans:
             yield (
                 f"  {scan.table}: {scan.files_skipped:,} of {_files(scan.files)} skipped; "
-                f"read {_files(scan.files_read)}, {_amount(scan.bytes_read)}, {scan.rows_read:,} rows"
+                f"read {_files(scan.files_read)}, {amount(scan.bytes_read)}, {scan.rows_read:,} rows"
             )
         for join in self.joins:
             dropped = f"{join.rows_dropped:,} of {join.rows:,} rows dropped before the shuffle"
             yield f"  join filter {join.index}.{join.column}: {dropped}"
+
+    def _repr_html_(self) -> str:
+        return last_query_html(self)

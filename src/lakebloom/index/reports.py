@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from lakebloom.errors import NotFoundError
 from lakebloom.printing import Printable
 from lakebloom.sbbf import sizing
 from lakebloom.tables.columns import format_name
 
 if TYPE_CHECKING:
     from lakebloom.index.plan import BuildResult, ReadAnyway, SkippedFile
+    from lakebloom.store.log import Log
     from lakebloom.store.records import Entry
 
 
@@ -89,6 +92,16 @@ class VersionRecord(Printable):
             units=sum(segment.num_units for segment in entry.segments),
             summary=entry.summary,
         )
+
+
+def history_of(log: Log) -> list[VersionRecord]:
+    """Return the versions of an index, the newest first. Raises IndexNotFoundError where there are none."""
+    log.newest()
+    records = []
+    for version in reversed(log.versions()):
+        with suppress(NotFoundError):  # vacuumed since it was listed
+            records.append(VersionRecord.of(log.read(version)))
+    return records
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakebloom.errors import IndexFormatError, InvalidArgumentError, NotFoundError
+from lakebloom.index.freshness import freshness
 from lakebloom.index.reports import VerifyReport
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.index.verify_files import FileCheck
 from lakebloom.store.global_filters import read_global
 from lakebloom.store.tiles import read_rows, read_tile
-from lakebloom.tables.listing import list_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,10 +32,9 @@ def verify_index(index: Index, sample: float | None, options: Mapping[str, str])
     named = _read_everything(index, snapshot, corrupt)
     if corrupt:
         return VerifyReport(name=index.name, version=entry.version, corrupt=tuple(corrupt))
-    listed = _listed(entry.source.locations, options)
-    known = snapshot.files
+    fresh = freshness(snapshot, options)
     check = FileCheck(snapshot, options)
-    check.files(_sampled([file for uri, file in known.items() if listed.get(uri) == file], sample))
+    check.files(_sampled(list(fresh.current), sample))
     stored = (file.path for folder in ("segments", "global") for file in index.storage.list(folder))
     return VerifyReport(
         name=index.name,
@@ -44,18 +43,11 @@ def verify_index(index: Index, sample: float | None, options: Mapping[str, str])
         values_checked=check.values_checked,
         false_negatives=check.false_negatives,
         unreadable=tuple(check.unreadable),
-        stale=tuple(uri for uri, file in known.items() if uri in listed and listed[uri] != file),
-        missing=tuple(uri for uri in known if uri not in listed),
-        not_indexed=tuple(uri for uri in listed if uri not in known),
+        stale=fresh.stale,
+        missing=fresh.missing,
+        not_indexed=fresh.new,
         orphaned=tuple(sorted(set(stored) - named)),
     )
-
-
-def _listed(locations: tuple[str, ...], options: Mapping[str, str]) -> dict[str, TableFile]:
-    try:
-        return {file.uri: file for file in list_files(locations, options)}
-    except NotFoundError:
-        return {}
 
 
 def _sampled(files: list[TableFile], sample: float | None) -> list[TableFile]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import CorruptFilterError
 from lakebloom.parquet.encryption import FRAME_BYTES, Module, frame_size
+from lakebloom.printing import Printable
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.header import MAX_HEADER_BYTES, read_header
 
@@ -34,7 +35,7 @@ _MAX_SEALED_HEADER_BYTES = FRAME_BYTES + 4 * MAX_HEADER_BYTES
 
 
 @dataclass(frozen=True)
-class EmbeddedFilter:
+class EmbeddedFilter(Printable):
     """A filter of a Parquet file. Its bits are read when `filter` is first looked at, and kept.
 
     The file is open for as long as one of its filters is referred to.

@@ -10,7 +10,11 @@ import numpy as np
 from lakebloom.sbbf.blocks import BITS_PER_BLOCK
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from lakebloom.sbbf.kernels import WordArray
+
+    Shares = np.ndarray[Any, np.dtype[np.float64]]
 
 _BITS_PER_WORD = 32
 _BLOCKS_AT_ONCE = 1 << 16
@@ -41,3 +45,15 @@ def ndv(words: WordArray) -> float:
     if unset <= 0:
         return math.inf
     return abs(math.log(unset) / math.log1p(-1 / (_BITS_PER_WORD * len(words))))
+
+
+def fpps(words: WordArray) -> Shares:
+    """Return ``fpp`` of many filters that lie side by side, [num_blocks, num_filters, 8]."""
+    rates: Shares = (np.bitwise_count(words) / _BITS_PER_WORD).prod(axis=2).mean(axis=0)
+    return rates
+
+
+def fills(words: WordArray) -> Shares:
+    """Return the share of bits that are set in each of many filters, [num_blocks, num_filters, 8]."""
+    shares: Shares = np.bitwise_count(words).sum(axis=(0, 2), dtype=np.int64) / (len(words) * BITS_PER_BLOCK)
+    return shares

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import HashArray
     from lakebloom.storage import Storage
     from lakebloom.store.records import SourceRecord
+    from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.files import TableFile
     from lakebloom.tables.parquet_columns import ColumnSpec
 
@@ -56,7 +57,7 @@ def scan_tasks(
 ) -> DataFrame:
     """Return the job that scans the files of all groups with Spark and builds one segment for each group."""
     files = [file for group in groups for file in group.files]
-    frame = _reader(spark, source, files)
+    frame = read_files(spark, source, files)
     columns = [_sent(spec).alias(f"c{number}") for number, spec in enumerate(plan.columns)]
     # Not F.col: the data may have a column of this name.
     path = frame.metadataColumn("_metadata").getField("file_path").alias("file")
@@ -92,7 +93,8 @@ def session_for_scan(spark: SparkSession, parallelism: int, *, case_sensitive: b
                 spark.conf.unset(key)
 
 
-def _reader(spark: SparkSession, source: SourceRecord, files: list[TableFile]) -> DataFrame:
+def read_files(spark: SparkSession, source: SourceRecord, files: list[TableFile]) -> DataFrame:
+    """Return some files of a table as it is read, without its partition columns."""
     from pyspark.sql.types import StructType
 
     assert source.schema_json is not None
@@ -119,10 +121,15 @@ def _with_scheme(uri: str, here: str, there: str) -> str:
     return uri.replace(f"{here}://", f"{there}://", 1) if uri.startswith(f"{here}://") else uri
 
 
-def _sent(spec: ColumnSpec) -> Column:
+def column_of(path: ColumnPath) -> Column:
+    """Return a column by the parts of its name, whatever is in them."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    column = F.col(".".join("`" + part.replace("`", "``") + "`" for part in spec.path))
+    return F.col(".".join("`" + part.replace("`", "``") + "`" for part in path))
+
+
+def _sent(spec: ColumnSpec) -> Column:
+    column = column_of(spec.path)
     return column if spec.type.startswith("decimal") else canonical_hash(column, spec.type)
 
 

@@ -1,36 +1,126 @@
-"""A quiet local session, for the demo."""
+"""Quiet sessions for the command line: on this machine, on a cluster, or on a Spark Connect server."""
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
+from lakebloom.errors import InvalidArgumentError, UnsupportedSessionError
+from lakebloom.spark.messages import cause
+
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+_QUIET = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+}
+_ON_THIS_MACHINE = {
+    "spark.sql.shuffle.partitions": "4",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
 
 
 @contextmanager
-def demo_session() -> Iterator[SparkSession]:
-    """Start Spark on this machine's cores, without its web page or progress bars, and stop it at the end."""
-    from pyspark.sql import SparkSession
+def quiet_session(
+    name: str,
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    muted: bool = False,
+) -> Iterator[SparkSession]:
+    """Start Spark without its web page and progress bars, and stop it at the end. ``conf`` has the last word.
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers must find lakebloom
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    session = (
-        SparkSession.builder.master("local[*]")
-        .appName("lakebloom demo")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.log.level", "ERROR")
-        .getOrCreate()
-    )
+    ``muted`` keeps what its Java process writes to stderr from the screen: errors reach Python anyway. Without a
+    ``master`` it runs on this machine's cores; ``remote`` is the address of a Spark Connect server. Raises
+    UnsupportedSessionError where there is no pyspark or Java. A session that is active already is used as it is, and
+    left running.
+    """
+    active = _active()
+    if active is not None:
+        yield active
+        return
+    with _muted_stderr() if muted else nullcontext():
+        session = _started(name, master, remote, conf or {})
     try:
         yield session
     finally:
         session.stop()
+
+
+@contextmanager
+def _muted_stderr() -> Iterator[None]:
+    """Let processes that are started meanwhile write their stderr to nowhere."""
+    # py4j logs a traceback, with no logger of its own, when Ctrl-C interrupts a call.
+    logging.getLogger().addFilter(lambda record: "while sending command" not in record.getMessage())
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _active() -> SparkSession | None:
+    if sys.modules.get("pyspark.sql") is None:
+        return None
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession()
+
+
+def _started(name: str, master: str | None, remote: str | None, conf: Mapping[str, str]) -> SparkSession:
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise UnsupportedSessionError(
+            "this needs Spark", found=f"no pyspark in {sys.prefix}", hint="pip install 'lakebloom[spark]'"
+        ) from error
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers must find lakebloom
+    builder = SparkSession.builder.appName(name)
+    if remote is not None:
+        builder, chosen = builder.remote(remote), dict(conf)
+    elif master is not None:
+        builder, chosen = builder.master(master), {**_QUIET, **conf}
+    else:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        builder, chosen = builder.master("local[*]"), {**_QUIET, **_ON_THIS_MACHINE, **conf}
+    for key, value in chosen.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        raise UnsupportedSessionError(
+            "Spark does not start",
+            found=cause(error),
+            hint="Spark needs Java 17 or newer: install openjdk-17-jre-headless or set JAVA_HOME; check --master, "
+            "--remote and --conf",
+        ) from error
+
+
+@contextmanager
+def demo_session() -> Iterator[SparkSession]:
+    """Start Spark on this machine's cores."""
+    with quiet_session("lakebloom demo") as session:
+        yield session
+
+
+def query(spark: SparkSession, text: str) -> DataFrame:
+    """Return the DataFrame of a SQL query. Raises InvalidArgumentError for one that Spark cannot read."""
+    try:
+        return spark.sql(text)
+    except Exception as error:
+        raise InvalidArgumentError(
+            "Spark cannot read this query",
+            found=cause(error),
+            hint="files are tables, too: SELECT * FROM parquet.`/data/events` WHERE user_id = 42",
+        ) from error

@@ -30,7 +30,7 @@ from lakebloom.tables.glob import escape
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _FILE_CHOOSING_OPTIONS = ("pathGlobFilter", "modifiedBefore", "modifiedAfter", "recursiveFileLookup")
 _NOT_THERE = re.compile(r"\[(PATH_NOT_FOUND|TABLE_OR_VIEW_NOT_FOUND)")
@@ -82,6 +82,12 @@ def resolve(spark: SparkSession, source: Any) -> SourceRecord:
     )
 
 
+def load(spark: SparkSession, path: str, format: str) -> DataFrame:
+    """Return the files at a path, in any format that Spark reads. Raises what ``resolve`` raises."""
+    with _translated(path, format):
+        return spark.read.format(format).load(path)
+
+
 def _looks_like_path(text: str) -> bool:
     return "/" in text or os.sep in text or any(character in text for character in "*?[{")
 
@@ -95,7 +101,7 @@ def _is_table(spark: SparkSession, name: str) -> bool:
 
 
 @contextmanager
-def _translated(path: str | None) -> Iterator[None]:
+def _translated(path: str | None, format: str = DEFAULT_FORMAT) -> Iterator[None]:
     """Raise what Spark says about a source that it cannot read as the errors of lakebloom."""
     try:
         yield
@@ -103,7 +109,7 @@ def _translated(path: str | None) -> Iterator[None]:
         raise
     except Exception as error:
         found = cause(error)
-        attempt = "cannot read the source" if path is None else f"cannot read {path} as {DEFAULT_FORMAT}"
+        attempt = "cannot read the source" if path is None else f"cannot read {path} as {format}"
         if _NOT_THERE.search(found):
             hint = "check the path; a name without a slash is a table if there is one, otherwise a path"
             raise NotFoundError(attempt, found=found, hint=hint) from error

@@ -18,6 +18,8 @@ from urllib.parse import quote
 import numpy as np
 
 from lakebloom.errors import StorageError
+from lakebloom.sbbf import estimates
+from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 from lakebloom.sbbf.kernels import choose, portable
 from lakebloom.sbbf.layers import mix
 from lakebloom.store.records import SegmentRecord, TileRecord
@@ -168,6 +170,16 @@ class Segment:
         """Return the tiles of a column by number, each as its layers."""
         return {number: [reader.tile for reader in readers] for number, readers in self._readers(column).items()}
 
+    def samples(self, column: int, most_bytes: int, most_blocks: int) -> dict[int, list[WordArray]]:
+        """Return some blocks of each layer of a column's tiles, as ``TileReader.sample`` gives them, by tile number."""
+        return {
+            number: [
+                reader.sample(max(1, min(most_blocks, most_bytes // (BYTES_PER_BLOCK * reader.tile.num_units))))
+                for reader in readers
+            ]
+            for number, readers in self._readers(column).items()
+        }
+
     def _readers(self, column: int) -> dict[int, list[TileReader]]:
         if column not in self._tiles:
             found: dict[int, list[TileReader]] = {}
@@ -245,9 +257,4 @@ def _probe_each(layers: list[TileReader], hashes: HashArray, slots: np.ndarray[A
 
 
 def _shown_rate(layer: TileReader) -> float:
-    step = max(1, layer.tile.num_blocks // _SAMPLED_BLOCKS)
-    words, rows = layer.rows(np.arange(0, layer.tile.num_blocks, step)[:_SAMPLED_BLOCKS])
-    sample = np.ascontiguousarray(words[rows])
-    # A value is found where its bit in each of the eight words is set.
-    set_bits = np.unpackbits(sample.view(np.uint8), axis=-1).reshape(*sample.shape, 32).mean(axis=-1)
-    return min(float(set_bits.prod(axis=-1).mean()), _FULL)
+    return min(float(estimates.fpps(layer.sample(_SAMPLED_BLOCKS)).mean()), _FULL)

@@ -131,6 +131,12 @@ class TileReader:
             self._opened = opened = _OpenedTile(self.tile, view, identity)
         return opened
 
+    def sample(self, num_blocks: int) -> WordArray:
+        """Return at most this many blocks, evenly spread, as [num_blocks, num_units, 8] words."""
+        words, rows = self.rows(np.arange(0, self.tile.num_blocks, -(-self.tile.num_blocks // num_blocks)))
+        chosen: WordArray = words[rows]
+        return chosen
+
 
 class _OpenedTile:
     """A tile in memory, and which of its rows were found to be good."""

@@ -108,6 +108,13 @@ class ParquetColumns:
     ) -> None:
         self.close()
 
+    @property
+    def column_bytes(self) -> int:
+        """What reading all rows of the columns takes, as the footer counts it."""
+        groups = [self._metadata.row_group(i) for i in range(self._metadata.num_row_groups)]
+        present = [leaf for leaf in self._leaves if leaf is not None]
+        return sum(group.column(leaf.number).total_compressed_size for group in groups for leaf in present)
+
     def close(self) -> None:
         """Close the file. Arrays that were read stay valid."""
         self._source.close()

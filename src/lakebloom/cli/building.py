@@ -1,0 +1,155 @@
+"""create, refresh and advise: the verbs that run Spark jobs."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lakebloom.cli.output import plain
+from lakebloom.cli.verbs import Session, verb
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakebloom.index.price import PriceTag
+    from lakebloom.index.reports import BuildReport
+
+__all__ = ["add_to"]
+
+Source = Annotated[str, typer.Argument(help="The table: a path, a glob pattern, or a name that Spark knows.")]
+Format = Annotated[str, typer.Option("--format", help="The format of the files at a path.")]
+
+
+class Mode(str, enum.Enum):
+    """How much a refresh does."""
+
+    QUICK = "quick"
+    FULL = "full"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verbs."""
+    verb(app, spark=True, examples=_CREATE_EXAMPLES)(create)
+    verb(app, spark=True, examples=_REFRESH_EXAMPLES)(refresh)
+    verb(app, spark=True, examples="lakebloom advise /data/events\nlakebloom advise /data/events -c user_id")(advise)
+
+
+_CREATE_EXAMPLES = """
+lakebloom create events_by_user /data/events --column user_id --dry-run
+lakebloom create events_by_user /data/events -c user_id -c country --granularity row_group
+lakebloom create by_key s3://lake/t -c key --fpp 1e-5 --store-option region=eu-west-1
+"""
+_REFRESH_EXAMPLES = """
+lakebloom refresh events_by_user
+lakebloom refresh events_by_user --mode full
+"""
+
+
+def create(
+    session: Session,
+    name: Annotated[str, typer.Argument(help="The index's name.")],
+    source: Source,
+    column: Annotated[list[str], typer.Option("--column", "-c", help="A column to index; repeatable.")],
+    fpp: Annotated[str, typer.Option(help="The false-positive rate of a filter; auto follows the number of units.")] = (
+        "auto"
+    ),
+    granularity: Annotated[str, typer.Option(help="What a filter covers: file, row_group, or a number of rows.")] = (
+        "file"
+    ),
+    expected_items: Annotated[int | None, typer.Option(help="Fix the size of filters: distinct values of a unit.")] = (
+        None
+    ),
+    global_filter: Annotated[
+        bool, typer.Option("--global-filter", help="Also keep one filter over each whole column, for joins.")
+    ] = False,
+    format: Format = "parquet",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the price tag and build nothing.")] = False,
+) -> None:
+    """Build an index over a table, after telling what it will cost."""
+    from lakebloom import BloomIndexConfig
+
+    config = BloomIndexConfig(
+        name=name,
+        columns=column,
+        fpp=_rate(fpp),
+        expected_items=expected_items,
+        granularity=_granularity(granularity),  # type: ignore[arg-type]
+        global_filter=global_filter,
+    )
+    with session.spark_lake() as (spark, lake):
+        table = _table(spark, source, format)
+        if dry_run:
+            session.output.record(lake.price_index(table, config))
+            return
+        price: list[PriceTag] = []
+
+        def quoted(tag: PriceTag) -> None:
+            price.append(tag)
+            session.output.note(str(tag))
+
+        with session.output.progress("building") as update:
+            report = lake.create_index(table, config, progress=update, quoted=quoted)
+        session.output.record(report, price=plain(price[0]))
+        _warn_skipped(session, report)
+
+
+def refresh(
+    session: Session,
+    name: Annotated[str, typer.Argument(help="The index's name.")],
+    mode: Annotated[Mode, typer.Option(help="quick adds new and changed files; full also drops what is gone.")] = (
+        Mode.QUICK
+    ),
+) -> None:
+    """Index what is new or changed."""
+    with session.spark_lake() as (_, lake), session.output.progress("refreshing") as update:
+        report = lake.refresh_index(name, mode.value, progress=update)
+    session.output.record(report)
+    _warn_skipped(session, report)
+
+
+def advise(
+    session: Session,
+    source: Source,
+    column: Annotated[list[str] | None, typer.Option("--column", "-c", help="Only these columns; repeatable.")] = None,
+    format: Format = "parquet",
+) -> None:
+    """Sample a table and tell which columns are worth an index, and why."""
+    with session.spark() as spark, session.output.status("sampling the table"):
+        from lakebloom.spark.sampling import advise as advise_on
+
+        found = advise_on(spark, _table(spark, source, format), column, session.store_options)
+    numbers = {"one key skips", "min/max skip", "distinct in a file", "fpp", "size"}
+    names = [name for name, _ in found[0].shown()]
+    session.output.table(
+        [f">{name}" if name in numbers else f"~{name}" if name in ("column", "why") else name for name in names],
+        [[text for _, text in advice.shown()] for advice in found],
+        [plain(advice) for advice in found],
+    )
+    good = [advice for advice in found if advice.verdict == "yes"]
+    if good:
+        columns = " ".join(f"-c {advice.column}" for advice in good)
+        session.output.note(f"next: lakebloom create NAME {source} {columns} --dry-run")
+
+
+def _warn_skipped(session: Session, report: BuildReport) -> None:
+    if report.skipped:
+        session.output.note(f"{len(report.skipped):,} files could not be indexed; queries read them in full")
+
+
+def _table(spark: SparkSession, source: str, format: str) -> Any:
+    from lakebloom.spark.sources import load
+
+    return source if format == "parquet" else load(spark, source, format)
+
+
+def _rate(text: str) -> Any:
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise typer.BadParameter(f"a rate is auto or a number between 0 and 1, not {text!r}") from None
+
+
+def _granularity(text: str) -> str | int:
+    return int(text) if text.isdigit() else text

@@ -1,0 +1,106 @@
+"""``lakebloom``: the command line. Each verb is that of the API; those that need no Spark never load it.
+
+The verbs are in files by what they do; this one puts them together, and turns every error into one paragraph on stderr
+and an exit code.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from lakebloom import __version__
+from lakebloom.cli import asking, building, files, pages, upkeep
+from lakebloom.cli.exit_codes import ExitCode, code_of
+from lakebloom.cli.troubles import Trouble
+from lakebloom.cli.verbs import current_output, debugging, start
+from lakebloom.errors import LakebloomError
+
+__all__ = ["app", "main", "run"]
+
+# typer exports this error, but not the one that all of its kind derive from.
+_UsageError = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+
+app = typer.Typer(
+    name="lakebloom",
+    help="Bloom-filter indexes for data lakes.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode="rich",
+)
+building.add_to(app)
+asking.add_to(app)
+upkeep.add_to(app)
+files.add_to(app)
+pages.add_to(app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"lakebloom {__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Exit codes, the condition language and all JSON keys: docs/CLI.md.")
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Bloom-filter indexes for data lakes: build them with Spark, ask them without."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run a command and return its exit code. Never raises, except for what ends a process on purpose."""
+    start(arguments)
+    try:
+        command = typer.main.get_command(app)
+        code = command.main(arguments, prog_name="lakebloom", standalone_mode=False)
+        return int(code) if isinstance(code, int) else ExitCode.OK
+    except LakebloomError as error:
+        return _shown(error, Trouble.of(error), code_of(error))
+    except KeyboardInterrupt as error:
+        return _interrupted(error)
+    except Exception as error:
+        if isinstance(error, _UsageError):
+            return _shown(error, _usage_trouble(error), ExitCode.USAGE)
+        if isinstance(error, typer.Abort):
+            return _interrupted(error)
+        return _shown(error, Trouble.unexpected(error), ExitCode.UNEXPECTED)
+
+
+def run() -> None:
+    """The entry point."""
+    code = main(sys.argv[1:])
+    if code == ExitCode.INTERRUPTED:
+        current_output().trouble(Trouble("INTERRUPTED", "stopped by Ctrl-C; nothing is left half done"))
+    sys.exit(code)
+
+
+def _shown(error: BaseException, trouble: Trouble, code: ExitCode) -> ExitCode:
+    if debugging():
+        traceback.print_exception(error)
+    current_output().trouble(trouble)
+    return code
+
+
+def _interrupted(error: BaseException) -> ExitCode:
+    if debugging():
+        traceback.print_exception(error)
+    return ExitCode.INTERRUPTED
+
+
+def _usage_trouble(error: BaseException) -> Trouble:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "lakebloom"
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    return Trouble("USAGE", message.replace("\n", " ").rstrip("."), hint=f"see `{command} --help`")
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,182 @@
+"""What ``--output text`` and ``--output json`` print: results to stdout, everything else to stderr.
+
+A verb hands over both forms and never asks which one is wanted.
+"""
+
+from __future__ import annotations
+
+import abc
+import enum
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from lakebloom.cli.troubles import Trouble
+    from lakebloom.index.plan import Progress
+    from lakebloom.printing import Printable
+
+__all__ = ["JsonOutput", "Output", "OutputKind", "TextOutput", "plain"]
+
+_UNWRAPPED = 1000
+"""Columns where nobody looks: what is piped on must not be folded."""
+
+
+class OutputKind(str, enum.Enum):
+    """The forms."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def plain(record: Any, **more: Any) -> dict[str, Any]:
+    """Return a record's fields as JSON has them; ``more`` are added."""
+    return {**asdict(record), **more}
+
+
+class Output(abc.ABC):
+    """Where a verb's results go."""
+
+    @abc.abstractmethod
+    def record(self, record: Printable, **more: Any) -> None:
+        """Show one record: a line for each field, or an object. ``more`` is for programs only."""
+
+    @abc.abstractmethod
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], data: Any, *, empty: str = "none") -> None:
+        """Show a table. A column whose name starts with ``>`` is one of numbers, with ``~`` one that may be folded."""
+
+    @abc.abstractmethod
+    def text(self, text: str, data: Any) -> None:
+        """Show a text that is ready, or the same as data."""
+
+    @abc.abstractmethod
+    def note(self, text: str) -> None:
+        """Say something to a person, beside the result."""
+
+    @abc.abstractmethod
+    def status(self, text: str) -> AbstractContextManager[object]:
+        """Say what is waited for, for as long as the block lasts."""
+
+    @abc.abstractmethod
+    def trouble(self, trouble: Trouble) -> None:
+        """Show an error."""
+
+    @abc.abstractmethod
+    @contextmanager
+    def progress(self, title: str) -> Iterator[Callable[[Progress], None]]:
+        """Show how far a job is, for as long as the block lasts."""
+
+
+class TextOutput(Output):
+    """For people: tables on stdout, a bar on stderr if someone is looking."""
+
+    def __init__(self) -> None:
+        self._out = _console(sys.stdout)
+        self._err = _console(sys.stderr)
+
+    def record(self, record: Printable, **more: Any) -> None:
+        """See Output."""
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+        table.add_column(style="dim", no_wrap=True)
+        table.add_column(overflow="fold")
+        for name, value in record.shown():
+            table.add_row(name, Text(value))
+        self._print(table)
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], data: Any, *, empty: str = "none") -> None:
+        """See Output."""
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+        for column in columns:
+            justify: Literal["left", "right"] = "right" if column.startswith(">") else "left"
+            folded = column.startswith("~")
+            table.add_column(column.lstrip(">~"), justify=justify, no_wrap=not folded, overflow="fold")
+        for row in rows:
+            table.add_row(*map(Text, row))
+        if table.row_count:
+            self._print(table)
+        else:
+            self._out.print(f"({empty})", highlight=False)
+
+    def text(self, text: str, data: Any) -> None:
+        """See Output."""
+        self._out.print(Text(text), soft_wrap=True)
+
+    def note(self, text: str) -> None:
+        """See Output."""
+        self._err.print(Text(text, style="dim"), soft_wrap=True)
+
+    def status(self, text: str) -> AbstractContextManager[object]:
+        """See Output."""
+        return self._err.status(text) if self._err.is_terminal else nullcontext()
+
+    def trouble(self, trouble: Trouble) -> None:
+        """See Output."""
+        head, rest = trouble.paragraph().split(":", 1)
+        self._err.print(Text.assemble((head, "bold red"), f":{rest}"), soft_wrap=not self._err.is_terminal)
+
+    @contextmanager
+    def progress(self, title: str) -> Iterator[Callable[[Progress], None]]:
+        """See Output."""
+        if not self._err.is_terminal:
+            yield lambda _: None
+            return
+        from lakebloom.cli.bars import bar
+
+        with bar(self._err, title) as update:
+            yield update
+
+    def _print(self, table: Table) -> None:
+        with self._out.capture() as captured:
+            self._out.print(table)
+        # Cells are padded to the width of their column, also the last.
+        lines = captured.get().splitlines()
+        self._out.file.write("\n".join(line.rstrip() for line in lines) + "\n")
+
+
+class JsonOutput(Output):
+    """For programs: one JSON value on stdout, errors as JSON on stderr."""
+
+    def record(self, record: Printable, **more: Any) -> None:
+        """See Output."""
+        _write_json(plain(record, **more))
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], data: Any, *, empty: str = "none") -> None:
+        """See Output."""
+        _write_json(data)
+
+    def text(self, text: str, data: Any) -> None:
+        """See Output."""
+        _write_json(data)
+
+    def note(self, text: str) -> None:
+        """See Output."""
+
+    def status(self, text: str) -> AbstractContextManager[object]:
+        """See Output."""
+        return nullcontext()
+
+    def trouble(self, trouble: Trouble) -> None:
+        """See Output."""
+        sys.stderr.write(msgspec.json.encode(trouble.as_json()).decode() + "\n")
+
+    @contextmanager
+    def progress(self, title: str) -> Iterator[Callable[[Progress], None]]:
+        """See Output."""
+        yield lambda _: None
+
+
+def _write_json(data: Any) -> None:
+    encoded = msgspec.json.encode(data, enc_hook=str)
+    sys.stdout.write(msgspec.json.format(encoded, indent=2).decode() + "\n")
+
+
+def _console(stream: Any) -> Console:
+    console = Console(file=stream, highlight=False)
+    return console if console.is_terminal else Console(file=stream, highlight=False, width=_UNWRAPPED)

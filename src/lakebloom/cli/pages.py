@@ -1,0 +1,52 @@
+"""report and demo: things to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lakebloom.cli.verbs import Session, verb
+from lakebloom.errors import StorageError
+from lakebloom.printing import amount
+
+__all__ = ["add_to"]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verbs."""
+    verb(app, examples=_REPORT_EXAMPLES)(report)
+    verb(app, examples="lakebloom demo")(demo)
+
+
+_REPORT_EXAMPLES = """
+lakebloom report events_by_user -o report.html
+lakebloom report events_by_user -o report.html --where "user_id = 42"
+"""
+
+
+def report(
+    session: Session,
+    name: Annotated[str, typer.Argument(help="The index's name.")],
+    to: Annotated[Path, typer.Option("--to", "-o", help="Where to write the page.")] = Path("report.html"),
+    where: Annotated[str | None, typer.Option(help="A condition whose skip map to draw, such as: user_id = 42")] = None,
+) -> None:
+    """Write a page about an index: coverage, sizes, rates, a skip map, and what to do next."""
+    from lakebloom.report import gather, render
+
+    lake = session.lake()
+    predicate = None if where is None else session.predicate(lake, name, where)
+    page = render(gather(lake.catalog, name, predicate)).encode()
+    try:
+        to.write_bytes(page)
+    except OSError as error:
+        raise StorageError(f"cannot write {to}", found=str(error), hint="choose another place with -o") from error
+    session.output.text(f"{to}: {amount(len(page))}", {"file": str(to), "size_bytes": len(page)})
+
+
+def demo(session: Session) -> None:
+    """Show what lakebloom does, over a lake that it makes for the purpose and removes again."""
+    from lakebloom.cli.demo import main
+
+    main()

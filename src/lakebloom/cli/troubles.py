@@ -1,0 +1,89 @@
+"""Errors as people read them: one paragraph with the code, what was found and what to do; JSON for programs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from lakebloom.errors import LakebloomError, PredicateSyntaxError
+
+__all__ = ["Trouble"]
+
+_WIDTH = 70
+
+# Hints are written for Python; here they name commands.
+_AS_COMMANDS = [
+    (re.compile(r"(?:lake\.)?indexes\(\)"), "`lakebloom list`"),
+    (re.compile(r"(?:lake\.)?(\w+)_index\('([^']*)'\)"), r"`lakebloom \1 \2`"),
+    (re.compile(r"(?:lake\.)?\b(delete|vacuum|refresh|restore|optimize|verify)_index\b"), r"`lakebloom \1`"),
+    (re.compile(r"lake\.candidates\(\)"), "`lakebloom candidates`"),
+    (re.compile(r'granularity="?(\w+)"?'), r"--granularity \1"),
+    (re.compile(r'unindexed="(\w+)"'), r"--unindexed \1"),
+    (re.compile(r'Lakebloom\(location="[^"]*"\)'), "--location PATH, or set LAKEBLOOM_LOCATION"),
+    (re.compile(r"pass a DataFrame for another format, such as [^)]*\)"), "use --format for another format"),
+    (re.compile(r"set (spark\.[\w.]+)=(\w+)"), r"pass --conf \1=\2"),
+    (re.compile(r"raise (spark\.[\w.]+)"), r"pass --conf \1=…"),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """An error, ready to be shown."""
+
+    code: str
+    message: str
+    found: str = ""
+    hint: str = ""
+    pointer: tuple[str, int] | None = None
+    """A text, and the character of it that is meant."""
+
+    @classmethod
+    def of(cls, error: LakebloomError) -> Trouble:
+        """Return what to show of an error that lakebloom raised."""
+        hint = error.hint
+        for pattern, words in _AS_COMMANDS:
+            hint = pattern.sub(words, hint)
+        is_typed = isinstance(error, PredicateSyntaxError) and error.text
+        pointer = (error.text, error.position) if isinstance(error, PredicateSyntaxError) and is_typed else None
+        return cls(error.code, error.message, error.found, hint, pointer)
+
+    @classmethod
+    def unexpected(cls, error: BaseException) -> Trouble:
+        """Return what to show of an error that nobody foresaw."""
+        lines = str(error).strip().splitlines() or [""]
+        hint = "run it again with --debug and report what it prints"
+        return cls("UNEXPECTED", "something went wrong", f"{type(error).__name__}: {lines[0]}", hint)
+
+    def paragraph(self) -> str:
+        """Return the error as a paragraph, with a pointer below it where there is a text to point at."""
+        parts = [f"error {self.code}: {_sentence(self.message)}"]
+        if self.found:
+            parts.append(f"Found: {_sentence(self.found)}")
+        if self.hint:
+            parts.append(f"What to do: {_sentence(self.hint)}")
+        return " ".join(parts) + ("" if self.pointer is None else _pointed(*self.pointer))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the error for programs."""
+        place = {} if self.pointer is None else {"text": self.pointer[0], "position": self.pointer[1]}
+        return {"error": {"code": self.code, "message": self.message, "found": self.found, "hint": self.hint, **place}}
+
+
+def _pointed(text: str, position: int) -> str:
+    """Return the part of a text around a place, and an arrow to the place: two lines that no terminal folds.
+
+    >>> print(_pointed("k = 1 AND AND s = 'x'", 10))
+    <BLANKLINE>
+      k = 1 AND AND s = 'x'
+                ^
+    """
+    line = " ".join(text.splitlines()) if "\n" in text else text
+    start = 0 if len(line) <= _WIDTH else max(0, min(position - _WIDTH // 2, len(line) - _WIDTH))
+    before, after = ("…" if start else ""), ("…" if start + _WIDTH < len(line) else "")
+    shown = f"{before}{line[start : start + _WIDTH]}{after}"
+    return f"\n  {shown}\n  {' ' * (len(before) + position - start)}^"
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "!", "?", "`")) else f"{text}."

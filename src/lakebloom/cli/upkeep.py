@@ -1,0 +1,77 @@
+"""optimize, delete, restore, vacuum and verify: the life of an index. None of them starts Spark."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lakebloom.cli.exit_codes import ExitCode
+from lakebloom.cli.verbs import Session, verb
+
+if TYPE_CHECKING:
+    from lakebloom.index.reports import VerifyReport
+
+__all__ = ["add_to"]
+
+Name = Annotated[str, typer.Argument(help="The index's name.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verbs."""
+    verb(app, examples="lakebloom optimize events_by_user")(optimize)
+    verb(app, examples="lakebloom delete events_by_user")(delete)
+    verb(app, examples="lakebloom restore events_by_user")(restore)
+    verb(app, examples="lakebloom vacuum events_by_user --retention-hours 0")(vacuum)
+    verb(app, examples="lakebloom verify events_by_user\nlakebloom verify events_by_user --sample 0.01")(verify)
+
+
+def optimize(session: Session, name: Name) -> None:
+    """Merge small segments; no data file is read."""
+    session.output.record(session.lake().optimize_index(name))
+
+
+def delete(session: Session, name: Name) -> None:
+    """Stop using an index; restore brings it back until it is vacuumed."""
+    session.output.record(session.lake().delete_index(name))
+
+
+def restore(session: Session, name: Name) -> None:
+    """Bring a deleted index back."""
+    session.output.record(session.lake().restore_index(name))
+
+
+def vacuum(
+    session: Session,
+    name: Name,
+    retention_hours: Annotated[
+        float | None, typer.Option(min=0, help="How long replaced versions stay readable.", show_default="7 days")
+    ] = None,
+) -> None:
+    """Remove old versions and left-over files; a deleted index altogether."""
+    retention = None if retention_hours is None else datetime.timedelta(hours=retention_hours)
+    session.output.record(session.lake().vacuum_index(name, retention))
+
+
+def verify(
+    session: Session,
+    name: Name,
+    sample: Annotated[float | None, typer.Option(min=0, max=1, help="The share of files to read; all without.")] = None,
+) -> None:
+    """Check every checksum, and prove that no value is missing from its filter. Ends with 5 where one is."""
+    report = session.lake().verify_index(name, sample)
+    session.output.record(report, ok=report.ok)
+    session.output.note(_verdict(report))
+    if not report.ok:
+        raise typer.Exit(ExitCode.DAMAGED)
+
+
+def _verdict(report: VerifyReport) -> str:
+    if report.corrupt:
+        return "damaged: create it anew; until then queries read all files"
+    if report.false_negatives:
+        return "wrong: values are missing from their filters; delete it, and report this"
+    changed = len(report.stale) + len(report.not_indexed)
+    todo = f"; {changed:,} files are new or changed, `lakebloom refresh {report.name}` adds them" if changed else ""
+    return f"sound: no value of the files checked is missing{todo}"

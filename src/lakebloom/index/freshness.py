@@ -1,0 +1,57 @@
+"""How an index stands to its table now: which files it knows as they are, and which changed, came or went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import NotFoundError
+from lakebloom.tables.listing import list_files
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.tables.files import TableFile
+
+__all__ = ["Freshness", "freshness"]
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """The table's files now, against those of an index."""
+
+    listed: tuple[TableFile, ...]
+    """All files of the table, in the order of their names."""
+    current: tuple[TableFile, ...]
+    """Those that the index knows as they are."""
+    stale: tuple[str, ...]
+    """Those that changed since they were indexed."""
+    new: tuple[str, ...]
+    """Those that the index does not know."""
+    missing: tuple[str, ...]
+    """Those that the index knows and the table has no more."""
+
+    @property
+    def coverage(self) -> float:
+        """The share of the table's files that the index answers for."""
+        return len(self.current) / len(self.listed) if self.listed else 1.0
+
+
+def freshness(snapshot: Snapshot, options: Mapping[str, str]) -> Freshness:
+    """Compare an index with a new listing of its table. A table that is gone has no files.
+
+    Raises InvalidArgumentError for a table that only Spark reaches.
+    """
+    known = snapshot.files
+    try:
+        listed = {file.uri: file for file in list_files(snapshot.entry.source.locations, options)}
+    except NotFoundError:
+        listed = {}
+    return Freshness(
+        listed=tuple(listed.values()),
+        current=tuple(file for uri, file in known.items() if listed.get(uri) == file),
+        stale=tuple(uri for uri, file in known.items() if uri in listed and listed[uri] != file),
+        new=tuple(uri for uri in listed if uri not in known),
+        missing=tuple(uri for uri in known if uri not in listed),
+    )

@@ -1,0 +1,105 @@
+"""What the bits of an index show: how full its filters are, and how often they will be wrong.
+
+The promised rate is what filters were sized for. The measured one is taken from their bits, block by block as in
+``sbbf.estimates``; of large tiles a sample of blocks is read, evenly spread, because hashes fill blocks alike.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakebloom.printing import Printable
+from lakebloom.sbbf import estimates
+from lakebloom.tables.columns import format_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.store.segments import Segment
+
+__all__ = ["ColumnHealth", "SegmentHealth", "column_health", "segment_health"]
+
+_MOST_BLOCKS = 256
+_MOST_BYTES = 16 << 20
+"""What is read of one tile."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentHealth(Printable):
+    """The filters of one column in one segment."""
+
+    segment: str
+    column: str
+    files: int
+    units: int
+    """Those that have a filter for the column."""
+    size_bytes: int
+    fill: float
+    """The share of bits that are set."""
+    promised: float
+    measured: float
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnHealth(Printable):
+    """The filters of one column in all segments, each unit counting alike."""
+
+    column: str
+    units: int
+    size_bytes: int
+    fill: float
+    promised: float
+    measured: float
+
+
+def segment_health(snapshot: Snapshot) -> list[SegmentHealth]:
+    """Return what the bits of each segment and column show."""
+    columns = [format_name(column.path) for column in snapshot.entry.config.columns]
+    return [_of_segment(segment, number, name) for segment in snapshot.segments for number, name in enumerate(columns)]
+
+
+def _of_segment(segment: Segment, number: int, name: str) -> SegmentHealth:
+    samples = segment.samples(number, _MOST_BYTES, _MOST_BLOCKS)
+    units = [layers[0].shape[1] for layers in samples.values()]
+    fills = [float(np.mean([estimates.fills(words) for words in layers])) for layers in samples.values()]
+    # A value must pass all layers.
+    rates = [float(np.mean(math.prod(map(estimates.fpps, layers)))) for layers in samples.values()]
+    tiles = segment.layers(number).values()
+    return SegmentHealth(
+        segment=segment.record.id,
+        column=name,
+        files=segment.record.num_files,
+        units=sum(units),
+        size_bytes=sum(tile.file.size_bytes for layers in tiles for tile in layers),
+        fill=float(np.average(fills, weights=units)) if units else 0.0,
+        promised=segment.record.fpp,
+        measured=float(np.average(rates, weights=units)) if units else 0.0,
+    )
+
+
+def column_health(segments: Sequence[SegmentHealth]) -> list[ColumnHealth]:
+    """Return the same for each column as a whole."""
+    found = []
+    for column in dict.fromkeys(segment.column for segment in segments):
+        own = [segment for segment in segments if segment.column == column and segment.units]
+        weights = [segment.units for segment in own]
+
+        def mean(values: list[float], weights: list[int] = weights) -> float:
+            return float(np.average(values, weights=weights)) if weights else 0.0
+
+        found.append(
+            ColumnHealth(
+                column=column,
+                units=sum(weights),
+                size_bytes=sum(segment.size_bytes for segment in own),
+                fill=mean([segment.fill for segment in own]),
+                promised=mean([segment.promised for segment in own]),
+                measured=mean([segment.measured for segment in own]),
+            )
+        )
+    return found

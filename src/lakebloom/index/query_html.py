@@ -1,0 +1,95 @@
+"""The reports of queries in a notebook, in the look of all records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakebloom import look
+from lakebloom.printing import amount
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lakebloom.index.query_reports import LastQuery, QueryReport, ScanReport
+    from lakebloom.predicate.reasons import Reason
+
+__all__ = ["last_query_html", "query_html", "scan_html"]
+
+
+def query_html(report: QueryReport) -> str:
+    """Return what ``explain`` says: each scan with its skip map, then the joins."""
+    parts = [part for scan in report.scans for part in _scan(scan)] or ["<p>this query reads no files</p>"]
+    joins = [f"<p>{look.escaped(join.line())}</p>" for join in report.joins]
+    return look.card(*parts, *joins)
+
+
+def scan_html(scan: ScanReport) -> str:
+    """Return one scan."""
+    return look.card(*_scan(scan))
+
+
+def last_query_html(report: LastQuery) -> str:
+    """Return what the last query counted, a line for each scan and each filtered join."""
+    parts = [f"<h4>{look.escaped(report.action)} took {report.seconds:.3f} s</h4>"]
+    if report.scans:
+        names = ("table", "files", "skipped", "read", "bytes read", "rows read")
+        rows = [
+            (
+                scan.table,
+                f"{scan.files:,}",
+                f"{scan.files_skipped:,}",
+                f"{scan.files_read:,}",
+                f"{scan.bytes_read:,}",
+                f"{scan.rows_read:,}",
+            )
+            for scan in report.scans
+        ]
+        parts.append(look.table(names, rows))
+    if report.joins:
+        filtered = [
+            (f"{join.index}.{join.column}", f"{join.rows:,}", f"{join.rows_dropped:,}") for join in report.joins
+        ]
+        parts.append(look.table(("join filter", "rows", "dropped before the shuffle"), filtered))
+    return look.card(*parts)
+
+
+def _scan(scan: ScanReport) -> Iterator[str]:
+    yield f"<h4>{look.escaped(scan.table)}</h4>"
+    yield f"<p><b>{scan.use.value}</b>, {look.escaped(scan.summary)}</p>"
+    if scan.predicate:
+        yield f'<p class="quiet">where <code>{look.escaped(scan.predicate)}</code></p>'
+    if scan.indexes:
+        rows = [
+            (
+                index.name,
+                str(index.version or ""),
+                f"{index.files_known:,}" if index.reason is None else "",
+                amount(index.bytes_read) if index.reason is None else "",
+                index.message if index.reason is None else _told(index.reason, index.message),
+            )
+            for index in scan.indexes
+        ]
+        yield look.table(("index", "version", "files known", "read of it", "why not"), rows)
+    if scan.parts:
+        rows = [
+            (
+                part.text,
+                part.column or "",
+                "" if part.reason is not None else f"{part.units_dropped:,} of {part.units_asked:,}",
+                f"{part.false_positives:.2g}" if part.false_positives else "",
+                "" if part.reason is None else _told(part.reason),
+            )
+            for part in scan.parts
+        ]
+        yield look.table(("condition", "column", "dropped", "kept for nothing", "why not"), rows)
+    told = {part.reason for part in scan.parts} | {index.reason for index in scan.indexes}
+    yield from (f"<p>{look.escaped(_told(reason))}</p>" for reason in scan.reasons if reason not in told)
+    kinds = [state.word for state in scan.states]
+    if "skipped" in kinds:
+        titles = [f"file {number:,}" for number in range(1, len(kinds) + 1)]
+        yield look.squares(kinds, titles, f"{scan.files - scan.files_kept:,} of {scan.files:,} files skipped")
+
+
+def _told(reason: Reason, message: str = "") -> str:
+    more = f" ({message})" if message else ""
+    return f"{reason.value}: {reason.meaning}. Remedy: {reason.remedy}{more}"

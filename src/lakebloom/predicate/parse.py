@@ -1,0 +1,247 @@
+"""A condition as a person types it: ``user_id = 42 AND country IN ('de', 'fr')``. The inverse of ``text``.
+
+    condition   term { OR term }
+    term        factor { AND factor }
+    factor      NOT factor | ( condition ) | comparison
+    comparison  column ( = == <=> <> != < <= > >= ) value
+              | column [NOT] IN ( value {, value} )
+              | column [NOT] BETWEEN value AND value
+              | column IS [NOT] NULL
+    column      names joined by dots; backticks quote a name with a dot or a blank
+    value       see ``typed_text``
+
+Words are not case-sensitive. A value is read as the type of the column that it is compared with. Every error names the
+place in the text.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NoReturn, cast
+
+from lakebloom.errors import LakebloomError, PredicateSyntaxError
+from lakebloom.predicate.tree import (
+    And,
+    Compare,
+    Equals,
+    EqualsNullSafe,
+    IsIn,
+    IsNotNull,
+    IsNull,
+    Literal,
+    Not,
+    Operator,
+    Or,
+    Predicate,
+)
+from lakebloom.predicate.typed_text import Written, typed
+from lakebloom.tables.columns import ColumnPath, folded_name, format_name, parse_name
+
+__all__ = ["parse"]
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<prefixed>(?i:x|date|timestamp|timestamp_ntz)\s*'(?:[^']|'')*')
+    | (?P<string>'(?:[^']|'')*')
+    | (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
+    | (?P<name>(?:`(?:[^`]|``)+`|[^\W\d]\w*)(?:\.(?:`(?:[^`]|``)+`|[^\W\d]\w*))*)
+    | (?P<sign><=>|<>|<=|>=|==|!=|[=<>(),])
+    )""",
+    re.VERBOSE,
+)
+_WORDS = frozenset({"AND", "OR", "NOT", "IN", "IS", "NULL", "BETWEEN", "TRUE", "FALSE"})
+_SIGNS = ("=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">=")
+_MAX_DEPTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    """word, name, string, prefixed, number, sign or end."""
+    text: str
+    at: int
+
+
+def parse(text: str, columns: Iterable[tuple[ColumnPath, str]]) -> Predicate:
+    """Return the predicate that a text describes. ``columns`` are those of the table, each with its Spark type.
+
+    Raises PredicateSyntaxError.
+
+    >>> parse("user_id = 42 and (s.k is null or day in ('2024-02-29'))",
+    ...       [(("user_id",), "bigint"), (("s", "k"), "string"), (("day",), "date")])
+    And(children=(Equals(column=('user_id',), value=Literal(type='bigint', value=42)), Or(children=(IsNull(column=('s', 'k')), IsIn(column=('day',), values=(Literal(type='date', value=19782),))))))
+    """  # noqa: E501
+    return _Parser(text, dict(columns)).whole()
+
+
+def _tokens(text: str) -> list[_Token]:
+    found: list[_Token] = []
+    at = 0
+    while text[at:].strip():
+        match = _TOKEN.match(text, at)
+        if match is None:
+            start = at + len(text[at:]) - len(text[at:].lstrip())
+            what = "a quote that is not closed" if text[start] in "'`" else f"{text[start]!r}"
+            raise PredicateSyntaxError("a condition cannot be read", found=what, text=text, position=start)
+        kind = cast("str", match.lastgroup)
+        value = match[kind]
+        is_word = kind == "name" and value.upper() in _WORDS
+        found.append(_Token("word" if is_word else kind, value.upper() if is_word else value, match.start(kind)))
+        at = match.end()
+    return [*found, _Token("end", "", len(text.rstrip()))]
+
+
+class _Parser:
+    def __init__(self, text: str, types: Mapping[ColumnPath, str]) -> None:
+        self._text = text
+        self._types = types
+        self._tokens = _tokens(text)
+        self._next = 0
+        self._depth = 0
+
+    def whole(self) -> Predicate:
+        predicate = self._condition()
+        if self._token.kind != "end":
+            self._refuse("AND, OR or the end")
+        return predicate
+
+    # Grammar, loosest first
+
+    def _condition(self) -> Predicate:
+        terms = self._joined("OR", self._term)
+        return terms[0] if len(terms) == 1 else Or(tuple(terms))
+
+    def _term(self) -> Predicate:
+        factors = self._joined("AND", self._factor)
+        return factors[0] if len(factors) == 1 else And(tuple(factors))
+
+    def _joined(self, word: str, part: Callable[[], Predicate]) -> list[Predicate]:
+        parts = [part()]
+        while self._take("word", word):
+            parts.append(part())
+        return parts
+
+    def _factor(self) -> Predicate:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            self._refuse(f"at most {_MAX_DEPTH} brackets and NOTs inside each other")
+        if self._take("word", "NOT"):
+            predicate: Predicate = Not(self._factor())
+        elif self._take("sign", "("):
+            predicate = self._condition()
+            self._expect("sign", ")", "a closing bracket")
+        else:
+            predicate = self._comparison()
+        self._depth -= 1
+        return predicate
+
+    def _comparison(self) -> Predicate:
+        column, kind = self._column()
+        if self._take("word", "IS"):
+            negated = self._take("word", "NOT")
+            self._expect("word", "NULL", "NULL or NOT NULL")
+            return IsNotNull(column) if negated else IsNull(column)
+        negated = self._take("word", "NOT")
+        if self._take("word", "IN"):
+            found: Predicate = IsIn(column, self._list(kind, column))
+            return Not(found) if negated else found
+        if self._take("word", "BETWEEN"):
+            low = self._value(kind, column)
+            self._expect("word", "AND", "AND")
+            found = And((Compare(column, ">=", low), Compare(column, "<=", self._value(kind, column))))
+            return Not(found) if negated else found
+        if negated or self._token.text not in _SIGNS:
+            self._refuse("IN or BETWEEN" if negated else "a comparison: = <=> <> < <= > >=, IN, BETWEEN or IS NULL")
+        sign = self._taken().text
+        return _compared(column, sign, self._value(kind, column))
+
+    def _list(self, kind: str, column: ColumnPath) -> tuple[Literal, ...]:
+        self._expect("sign", "(", "a bracket with values")
+        values = [self._value(kind, column)]
+        while self._take("sign", ","):
+            values.append(self._value(kind, column))
+        self._expect("sign", ")", "a comma or a closing bracket")
+        return tuple(values)
+
+    def _column(self) -> tuple[ColumnPath, str]:
+        if self._token.kind != "name":
+            self._refuse("a column's name")
+        token = self._taken()
+        path = parse_name(token.text)
+        if path in self._types:
+            return path, self._types[path]
+        folded = [known for known in self._types if folded_name(known) == folded_name(path)]
+        if len(folded) == 1:
+            return folded[0], self._types[folded[0]]
+        names = [format_name(known) for known in self._types]
+        close = difflib.get_close_matches(token.text, names, n=1, cutoff=0.5)
+        raise PredicateSyntaxError(
+            "the table has no column of this name" if not folded else "several columns differ only in case",
+            found=token.text,
+            hint=f"did you mean {close[0]}?" if close else f"its columns are {', '.join(names[:20])}",
+            text=self._text,
+            position=token.at,
+        )
+
+    def _value(self, kind: str, column: ColumnPath) -> Literal:
+        token = self._token
+        is_value = token.kind in ("string", "prefixed", "number") or token.text in ("TRUE", "FALSE", "NULL")
+        if not is_value:
+            hint = "text stands in single quotes" if token.kind == "name" else ""
+            self._refuse("a value", hint)
+        self._taken()
+        try:
+            return typed(Written.of(token.kind, token.text), kind)
+        except LakebloomError as error:
+            raise PredicateSyntaxError(
+                f"column {format_name(column)} is of type {kind}: {error.message}",
+                found=error.found or token.text,
+                hint=error.hint,
+                text=self._text,
+                position=token.at,
+            ) from error
+
+    # Tokens
+
+    @property
+    def _token(self) -> _Token:
+        return self._tokens[self._next]
+
+    def _taken(self) -> _Token:
+        token = self._token
+        self._next += 1
+        return token
+
+    def _take(self, kind: str, text: str) -> bool:
+        if (self._token.kind, self._token.text) != (kind, text):
+            return False
+        self._next += 1
+        return True
+
+    def _expect(self, kind: str, text: str, what: str) -> None:
+        if not self._take(kind, text):
+            self._refuse(what)
+
+    def _refuse(self, expected: str, hint: str = "") -> NoReturn:
+        token = self._token
+        found = "the end" if token.kind == "end" else token.text
+        raise PredicateSyntaxError(
+            f"a condition should have {expected} here",
+            found=found,
+            hint=hint or "write for example user_id = 42 AND country IN ('de', 'fr')",
+            text=self._text,
+            position=token.at,
+        )
+
+
+def _compared(column: ColumnPath, sign: str, value: Literal) -> Predicate:
+    if sign == "<=>":
+        return EqualsNullSafe(column, value)
+    if sign in ("=", "=="):
+        return Equals(column, value)
+    if sign in ("<>", "!="):
+        return Not(Equals(column, value))
+    return Compare(column, cast("Operator", sign), value)

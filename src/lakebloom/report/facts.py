@@ -1,0 +1,134 @@
+"""All that the page says, as records. The numbers are those of the API; nothing is computed while drawing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import LakebloomError
+from lakebloom.index.ask import candidates_of
+from lakebloom.index.freshness import Freshness, freshness
+from lakebloom.index.health import ColumnHealth, SegmentHealth, column_health, segment_health
+from lakebloom.index.query_reports import FileState, ScanReport, Use
+from lakebloom.index.reports import IndexRecord, VersionRecord, history_of
+from lakebloom.index.snapshot import Snapshot
+from lakebloom.index.stored_columns import StoredColumn, stored_columns
+from lakebloom.predicate.text import to_text
+from lakebloom.report.steps import Step, next_steps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lakebloom.index.catalog import Catalog
+    from lakebloom.predicate.tree import Predicate
+    from lakebloom.tables.files import TableFile
+
+__all__ = ["Facts", "SkipMap", "gather"]
+
+
+@dataclass(frozen=True, slots=True)
+class SkipMap:
+    """What one condition reads and skips."""
+
+    scan: ScanReport
+    files: tuple[TableFile, ...]
+    """In the order of the scan's states."""
+    units: int
+    units_kept: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """An index, as the page shows it."""
+
+    index: IndexRecord
+    history: tuple[VersionRecord, ...]
+    columns: tuple[ColumnHealth, ...]
+    segments: tuple[SegmentHealth, ...]
+    freshness: Freshness | None
+    """None where the table cannot be listed; then ``problem`` says why."""
+    problem: str
+    stored: tuple[StoredColumn, ...]
+    skip_map: SkipMap | None
+    steps: tuple[Step, ...]
+    location: str
+
+    @property
+    def promised(self) -> float:
+        """The mean rate that filters were sized for."""
+        return _mean([column.promised for column in self.columns], [column.units for column in self.columns])
+
+    @property
+    def measured(self) -> float:
+        """The mean rate that their bits show."""
+        return _mean([column.measured for column in self.columns], [column.units for column in self.columns])
+
+    @property
+    def units_in_vain(self) -> float:
+        """How many units a question for one absent key is expected to read."""
+        return max((column.measured * column.units for column in self.columns), default=0.0)
+
+    @property
+    def filter_bytes(self) -> int:
+        """The size of all filters of units."""
+        return sum(column.size_bytes for column in self.columns)
+
+
+def gather(catalog: Catalog, name: str, predicate: Predicate | None = None) -> Facts:
+    """Read what the page needs: the index's log and a part of its bits, a listing of the table, and a few footers.
+
+    ``catalog`` is that of a Lakebloom. Raises what ``Lakebloom.index`` raises, and CorruptIndexError.
+    """
+    stored, options = catalog.index(name), catalog.options
+    snapshot = Snapshot(stored.storage, stored.log.newest())
+    index, history = IndexRecord.of(snapshot.entry), tuple(history_of(stored.log))
+    fresh, problem = _fresh(snapshot, options)
+    files = fresh.listed if fresh is not None else tuple(snapshot.files.values())
+    segments = tuple(segment_health(snapshot))
+    columns = tuple(column_health(segments))
+    return Facts(
+        index=index,
+        history=history,
+        columns=columns,
+        segments=segments,
+        freshness=fresh,
+        problem=problem,
+        stored=tuple(stored_columns(snapshot.entry, files, options)),
+        skip_map=None if predicate is None else _skip_map(snapshot, files, predicate),
+        steps=tuple(next_steps(index, fresh, columns, history)),
+        location=catalog.location,
+    )
+
+
+def _fresh(snapshot: Snapshot, options: Mapping[str, str]) -> tuple[Freshness | None, str]:
+    try:
+        return freshness(snapshot, options), ""
+    except LakebloomError as error:
+        return None, error.message
+
+
+def _skip_map(snapshot: Snapshot, files: Sequence[TableFile], predicate: Predicate) -> SkipMap:
+    kept = candidates_of(snapshot, predicate)
+    matching = {candidate.file for candidate in kept}
+    known = snapshot.files
+    states = tuple(_state(file, known, matching) for file in files)
+    source = snapshot.entry.source
+    scan = ScanReport(
+        table=source.table or ", ".join(source.locations),
+        use=Use.FULL,
+        predicate=to_text(predicate),
+        states=states,
+        sizes=tuple(file.size_bytes for file in files),
+    )
+    units = sum(int(current.sum()) for current in snapshot.current)
+    return SkipMap(scan, tuple(files), units, len(kept))
+
+
+def _state(file: TableFile, known: Mapping[str, TableFile], matching: set[TableFile]) -> FileState:
+    if known.get(file.uri) != file:
+        return FileState.NOT_COVERED
+    return FileState.KEPT if file in matching else FileState.SKIPPED
+
+
+def _mean(values: list[float], weights: list[int]) -> float:
+    return sum(value * weight for value, weight in zip(values, weights, strict=True)) / max(1, sum(weights))

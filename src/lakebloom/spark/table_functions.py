@@ -1,0 +1,135 @@
+"""Indexes in SQL: Python table functions that answer from the index alone, on classic sessions and on Connect.
+
+    SELECT * FROM lakebloom_indexes()
+    SELECT * FROM lakebloom_history('events_by_user')
+    SELECT path FROM lakebloom_candidates('events_by_user', 'user_id', '42')
+
+They run in Spark's Python workers, which must reach the location of the indexes and have lakebloom installed.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any
+
+from lakebloom.errors import UnsupportedSessionError
+from lakebloom.index.create import find_column
+from lakebloom.predicate.from_python import literal
+from lakebloom.predicate.tree import Equals, IsNull
+from lakebloom.predicate.typed_text import Written, typed
+from lakebloom.spark.listing import reachable
+from lakebloom.store.records import ColumnRecord
+from lakebloom.tables.columns import parse_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from lakebloom.predicate.tree import Predicate
+    from lakebloom.tables.columns import ColumnPath
+
+__all__ = ["equal_to", "register"]
+
+_INDEXES = (
+    "name string, state string, version bigint, columns array<string>, granularity string, fpp double, "
+    "global_filter boolean, source string, format string, files bigint, units bigint, rows bigint, segments bigint, "
+    "size_bytes bigint, source_bytes bigint, changed timestamp"
+)
+_HISTORY = (
+    "version bigint, changed timestamp, operation string, state string, segments bigint, units bigint, "
+    "summary map<string, double>"
+)
+_CANDIDATES = "path string, row_start bigint, row_count bigint, row_groups array<int>"
+
+
+def register(spark: SparkSession, location: str, options: Mapping[str, str]) -> list[str]:
+    """Make the functions known to a session and return their names.
+
+    Raises UnsupportedSessionError for a location that only the driver reaches.
+    """
+    from pyspark.sql.functions import udtf
+
+    if not reachable(location):
+        raise UnsupportedSessionError(
+            "table functions read indexes in Spark's Python workers",
+            found=f"a location that only Spark reaches: {location}",
+            hint="keep the indexes on a shared disk or in an object store, or ask through Lakebloom",
+        )
+    handlers = _handlers(location, dict(options))
+    for name, (handler, columns) in handlers.items():
+        function: Any = udtf(handler, returnType=columns, useArrow=False)
+        spark.udtf.register(name, function)
+    return list(handlers)
+
+
+def _handlers(location: str, options: dict[str, str]) -> dict[str, tuple[type, str]]:
+    """Return the classes that Spark sends to its workers. They carry the location, and import everything there."""
+
+    class Indexes:
+        def eval(self) -> Iterator[tuple[Any, ...]]:
+            from lakebloom import Lakebloom
+
+            for record in Lakebloom(location=location, options=options).indexes():
+                yield (
+                    record.name,
+                    record.state,
+                    record.version,
+                    list(record.columns),
+                    str(record.granularity),
+                    float(record.fpp),
+                    record.global_filter,
+                    record.source,
+                    record.format,
+                    record.files,
+                    record.units,
+                    record.rows,
+                    record.segments,
+                    record.size_bytes,
+                    record.source_bytes,
+                    _moment(record.timestamp_ms),
+                )
+
+    class History:
+        def eval(self, index: str) -> Iterator[tuple[Any, ...]]:
+            from lakebloom import Lakebloom
+
+            for record in Lakebloom(location=location, options=options).history(index):
+                summary = {key: float(value) for key, value in record.summary.items()}
+                moment = _moment(record.timestamp_ms)
+                yield record.version, moment, record.operation, record.state, record.segments, record.units, summary
+
+    class Candidates:
+        def eval(self, index: str, column: str, value: Any) -> Iterator[tuple[Any, ...]]:
+            from lakebloom import Lakebloom
+
+            lake = Lakebloom(location=location, options=options)
+            for row in lake.candidates(index, equal_to(lake.columns(index), column, value)).to_pylist():
+                yield row["path"], row["row_start"], row["row_count"], row["row_groups"]
+
+    return {
+        "lakebloom_indexes": (Indexes, _INDEXES),
+        "lakebloom_history": (History, _HISTORY),
+        "lakebloom_candidates": (Candidates, _CANDIDATES),
+    }
+
+
+def equal_to(columns: list[tuple[ColumnPath, str]], column: str, value: Any) -> Predicate:
+    """Return ``column = value``; text is read as the column's type, and NULL asks for NULLs.
+
+    Raises ColumnNotFoundError, InvalidArgumentError or ValueConversionError.
+
+    >>> equal_to([(("user_id",), "bigint")], "USER_ID", "42")
+    Equals(column=('user_id',), value=Literal(type='bigint', value=42))
+    """
+    schema = [ColumnRecord(path, kind) for path, kind in columns]
+    exact = [known for known in schema if known.path == parse_name(column)]
+    found = exact[0] if exact else find_column(parse_name(column), False, schema)
+    if value is None:
+        return IsNull(found.path)
+    text = isinstance(value, str)
+    return Equals(found.path, typed(Written(value, quoted=True), found.type) if text else literal(value))
+
+
+def _moment(timestamp_ms: int) -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(timestamp_ms / 1000, datetime.timezone.utc)

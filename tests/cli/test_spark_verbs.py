@@ -1,0 +1,114 @@
+"""create, refresh, explain and embed with a real Spark, and a real Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from lakebloom import Lakebloom
+from tests.cli.running import Cli, process
+from tests.spark.support import keys, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    return keys(tmp_path / "t", range(1000), range(1000, 2000), range(2000, 3000))
+
+
+@pytest.fixture
+def cli(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """The command line, whose verbs take the session that is there."""
+    return Cli(tmp_path / "indexes", capsys)
+
+
+def test_the_price_tag_comes_first_and_is_honoured(cli: Cli, table: Path) -> None:
+    create = ["create", "by_k", str(table), "-c", "k"]
+    text = cli(*create, "--dry-run")
+    assert text.out.splitlines()[-1] == "one key     skips 66.00% of 3 files if one holds it; 0.02 read in vain"
+    price = cli(*create, "--dry-run", "--output", "json").json
+    assert (price["files"], price["units"], price["rows"], price["fpp"]) == (3, 3, 3000, 0.01)
+    assert price["expected_skip"] == pytest.approx(2 / 3 * 0.99)
+    assert cli("list").out == "(no indexes here)\n"  # a dry run builds nothing
+    done = cli(*create)
+    assert (done.code, done.err) == (0, text.out)
+    built = cli("create", "again", *create[2:], "--output", "json").json
+    assert built["price"] == {**price, "name": "again"}
+    assert price["bytes_to_read"] == pytest.approx(built["bytes_read"], rel=0.2)
+    twice = cli(*create)
+    assert twice.code == 4
+    assert "`lakebloom refresh by_k` brings it up to date" in twice.err
+    keys(table, range(3000, 4000), first=3)
+    refreshed = cli("refresh", "by_k")
+    assert refreshed.code == 0
+    assert "files          1" in refreshed.out
+
+
+def test_errors_of_builds(cli: Cli, table: Path) -> None:
+    no_column = cli("create", "i", str(table), "-c", "kk")
+    no_table = cli("create", "i", f"{table}-missing", "-c", "k")
+    other_format = cli("create", "i", f"{table}-missing", "-c", "k", "--format", "orc")
+    no_rate = cli("create", "i", str(table), "-c", "k", "--fpp", "low")
+    assert [no_column.code, no_table.code, other_format.code, no_rate.code] == [3, 3, 3, 2]
+    assert "did you mean k?" in no_column.err
+    assert "cannot read" in other_format.err
+    for run in (no_column, no_table, other_format, no_rate):
+        assert (run.out, run.err.count("\n")) == ("", 1)
+
+
+def test_explain(cli: Cli, table: Path) -> None:
+    assert cli("create", "by_k", str(table), "-c", "k").code == 0
+    query = f"SELECT * FROM parquet.`{table}` WHERE k = 1500"
+    (scan,) = cli("explain", query, "--output", "json").json["scans"]
+    assert (scan["use"], scan["files"], scan["files_kept"]) == ("FULL", 3, 1)
+    assert scan["indexes"][0]["name"] == "by_k"
+    assert "FULL, 1 of 3 files read" in cli("explain", query).out
+    wrong = cli("explain", "SELEKT 1")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "PARSE_SYNTAX_ERROR" in wrong.err
+
+
+def test_advise(cli: Cli, table: Path) -> None:
+    (advice,) = cli("advise", str(table), "--output", "json").json
+    assert (advice["column"], advice["type"], advice["verdict"]) == ("k", "bigint", "no")
+    text = cli("advise", str(table), "-c", "k")
+    assert text.out.split()[:2] == ["column", "type"]
+    assert "clustered" in text.out
+
+
+def test_embed_a_directory(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path / "bare/a.parquet", {"id": range(100)})
+    assert cli("embed", str(tmp_path / "bare"), "-c", "id", "--output", "json").json["files"] == 1
+    filters = cli("inspect", str(tmp_path / "bare/a.parquet"), "--output", "json").json["filters"]
+    assert [found["column"] for found in filters] == ["id"]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_ctrl_c_leaves_nothing_half_done(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    for number in range(24):
+        write(tmp_path / f"t/{number}.parquet", {"k": rng.integers(0, 1 << 60, 100_000)}, use_dictionary=False)
+    place = ["--location", str(tmp_path / "indexes"), "--master", "local[1]"]
+    with process("create", "by_k", str(tmp_path / "t"), "-c", "k", *place) as running:
+        try:
+            while not list(tmp_path.glob("indexes/by_k/segments/*/*")):  # one task of two has begun to write
+                assert running.poll() is None, running.communicate()
+                time.sleep(0.005)
+            running.send_signal(signal.SIGINT)
+            _, err = running.communicate(timeout=60)
+        finally:
+            running.kill()
+    assert running.returncode == 130
+    assert err.splitlines()[-1] == "error INTERRUPTED: stopped by Ctrl-C; nothing is left half done."
+    assert "Traceback" not in err
+    assert [path for path in tmp_path.glob("indexes/**/*") if path.is_file()] == []
+    assert len(Lakebloom(location=tmp_path / "indexes").indexes()) == 0
