@@ -297,13 +297,13 @@ def test_sql(spark: SparkSession, source: Lakebloom, tmp_path: Path) -> None:
     table = keys(tmp_path / "t", range(10), range(10, 20))
     source.create_index(table, BloomIndexConfig("by_k", ["k"], fpp=1e-6))
     where = to_json(col("k") == 15).decode()
-    for name, options in {"whole": "", "some": f", where '{where}'"}.items():
+    for name, options in {"whole": "", "some": f", where '{where}'", "text": ', where "k = 15"'}.items():
         spark.sql(
             f"CREATE OR REPLACE TEMPORARY VIEW {name} USING lakebloom "
             f"OPTIONS (index 'by_k', location '{tmp_path / 'indexes'}'{options})"
         )
     assert spark.sql("SELECT count(*) FROM whole WHERE k > 14").collect() == [(5,)]
-    assert spark.sql("SELECT * FROM some").collect() == [(15,)]
+    assert spark.sql("SELECT * FROM some").collect() == spark.sql("SELECT * FROM text").collect() == [(15,)]
     assert spark.sql("SELECT count(*) FROM whole JOIN some USING (k)").collect() == [(1,)]
 
 
@@ -385,7 +385,8 @@ def test_options_that_are_wrong(spark: SparkSession, source: Lakebloom, tmp_path
         "whole columns": {"index": "by_k", "columns": "k.a"},
         "must be a number": {"index": "by_k", "partitionBytes": "0"},
         "must be true or false": {"index": "by_k", "readOnce": "1"},
-        "not a predicate tree": {"index": "by_k", "where": "k = 5"},
+        "not a predicate tree": {"index": "by_k", "where": "{}"},
+        "should have a value": {"index": "by_k", "where": "k = "},
         "names a column z": {"index": "by_k", "where": to_json(col("z") == 1).decode()},
     }
     for message, options in wrong.items():

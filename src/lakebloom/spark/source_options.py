@@ -3,7 +3,7 @@
 index, or load(name)    the name of the index
 location                where indexes are
 columns                 names of the columns to read, separated by commas
-where                   a predicate as JSON: only rows for which it is TRUE are read
+where                   a condition: only rows for which it is TRUE are read
 partitionBytes          about how much of the files one task reads
 storage.<key>           options of an object store, such as storage.region
 """

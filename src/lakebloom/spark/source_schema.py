@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, UnsupportedTypeError
+from lakebloom.predicate.parse import parse
 from lakebloom.predicate.tree import columns as columns_of
 from lakebloom.predicate.tree import from_json
 from lakebloom.tables.columns import format_name, parse_name
@@ -75,9 +76,15 @@ class SourceSchema:
         return _schema_json({**field, "metadata": _shown(field)} for field in fields)
 
     def predicate(self, text: str) -> Predicate:
-        """Return the predicate of the option ``where``. Raises InvalidArgumentError and ColumnNotFoundError."""
+        """Return the predicate of the option ``where``: a condition in SQL's notation, or a tree as JSON.
+
+        Raises InvalidArgumentError and ColumnNotFoundError.
+        """
+        leaves = leaf_types(_schema_json(self._fields))
+        if not text.lstrip().startswith("{"):
+            return parse(text, leaves)
         predicate = from_json(text)
-        known = {path for path, _ in leaf_types(_schema_json(self._fields))}
+        known = {path for path, _ in leaves}
         for path in columns_of(predicate):
             if path not in known:
                 raise ColumnNotFoundError(
