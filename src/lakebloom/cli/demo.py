@@ -1,160 +1,184 @@
-"""``make demo``: lakebloom on your screen, over a lake that it makes for the purpose."""
+"""``make demo``: one key in a lake of 400 files, from a price tag to a report, on your screen."""
 
 from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from rich.console import Console
+from rich.table import Table
 
 from lakebloom import BloomIndexConfig, Lakebloom, col, errors
 from lakebloom.cli.bars import bar
-from lakebloom.cli.demo_filter import show_filter
-from lakebloom.cli.demo_keys import uuids
+from lakebloom.cli.demo_lake import DemoLake
+from lakebloom.report import gather, render
 from lakebloom.spark.session import demo_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_FILES = 400
-_ROWS = 5_000
-_INDEX = "events_by_user"
+    ResultT = TypeVar("ResultT")
+
+_INDEX, _MEMBERS, _NEW_FILES = "events_by_user", "members", 10
+_REPORT = "lakebloom-demo.html"
 
 
-def main() -> None:
-    """Show a filter, an index over a lake of many files (build, ask, append, refresh), and queries that skip files."""
+def main(to: Path | None = None) -> None:
+    """Show an index over a lake of many files: price, build, query, lookup, join, refresh, report.
+
+    The lake is made for the purpose and removed again; the report stays, at ``to`` or in the temporary directory.
+    """
     console = Console(width=110)
-    show_filter(console)
-    with tempfile.TemporaryDirectory(prefix="lakebloom-demo-") as home:
-        console.rule("[bold]an index over a lake")
-        table = Path(home) / "events"
-        needle = _make_lake(console, table)
-        with demo_session() as spark:
-            lake = Lakebloom(spark, Path(home) / "indexes")
-            _show_index(console, lake, table, needle)
-            _show_skipping(console, spark, lake, table, needle)
-            _show_joins(console, spark, lake, table, needle)
+    page = to or Path(tempfile.gettempdir()) / _REPORT
+    with tempfile.TemporaryDirectory(prefix="lakebloom-demo-") as home, demo_session() as spark:
+        story = _Story(console, spark, Lakebloom(spark, Path(home) / "indexes"), DemoLake(Path(home) / "events"))
+        story.tell(page)
 
 
-def _make_lake(console: Console, table: Path) -> str:
-    """Write the files and return one of their keys."""
-    table.mkdir()
-    rng = np.random.default_rng(4)
+@dataclass
+class _Story:
+    console: Console
+    spark: SparkSession
+    lake: Lakebloom
+    table: DemoLake
+    gains: list[tuple[str, float, float, str]] = field(default_factory=list)
+    """What was done, seconds before and after, what was skipped."""
+
+    def tell(self, page: Path) -> None:
+        started = time.perf_counter()
+        self._chapter("a lake of 400 Parquet files with random keys")
+        self._say(self.table.write())
+        self.spark.read.parquet(str(next(self.table.path.iterdir()))).where("user_id = 'nobody'").collect()
+        before = self._query("a key, without an index", self._needle)  # Spark itself is warm
+        self._chapter("what would an index cost?")
+        config = BloomIndexConfig(_INDEX, ["user_id"])
+        self._say(self.lake.price_index(str(self.table.path), config))
+        self._chapter("build it")
+        with bar(self.console, "building") as update:
+            self._say(self.lake.create_index(str(self.table.path), config, progress=update))
+        self._queries(before)
+        self._lookups()
+        self._joins()
+        self._appended()
+        self._finish(page, time.perf_counter() - started)
+
+    def _queries(self, before_s: float) -> None:
+        self._chapter("the same query, after enable()")
+        self.lake.enable()
+        self._needle().count()  # what is compiled once is compiled
+        after_s = self._query("a key, with the index", self._needle)
+        self._say(self.lake.last_query())
+        self._gained("one key by Spark SQL", before_s, after_s, self._skipped())
+        self.console.print()
+        self._say(self.lake.explain(self._needle()))
+
+    def _lookups(self) -> None:
+        self._chapter("without Spark")
+        reader = Lakebloom(location=self.lake.location)
+        condition = col("user_id") == self.table.needle
+        reader.lookup(_INDEX, col("user_id") == self.table.keys[1])
+        rows, elapsed_s = _timed(lambda: reader.lookup(_INDEX, condition))
+        self._require_one(rows.num_rows)
+        self._say(f"lake.lookup: {rows.to_pylist()[0]} in {1000 * elapsed_s:.1f} ms")
+        kept, asked_s = _timed(lambda: reader.candidates(_INDEX, col("user_id").isin(self.table.keys)).num_rows)
+        self._say(
+            f"{len(self.table.keys):,} keys at once: {kept} files can hold them, asked in {1000 * asked_s:.0f} ms"
+        )
+        self._gained("one key by lookup", self.gains[0][1], elapsed_s, "no Spark job")
+
+    def _joins(self) -> None:
+        self._chapter("joins, before and after")
+        events = self.spark.read.parquet(str(self.table.path))
+        members = self.table.path.parent / _MEMBERS
+        some = self.spark.createDataFrame([(key,) for key in self.table.keys], "user_id string")
+        some.write.parquet(str(members))
+        self.lake.create_index(str(members), BloomIndexConfig(_MEMBERS, ["user_id"], global_filter=True))
+        values = f"('{self.table.needle}', 'asked to be erased'), ('nobody', 'never here')"
+        few = self.spark.sql(f"SELECT * FROM VALUES {values} AS t(user_id, why)")
+        # The lake is small: Spark would broadcast what it has to shuffle in a large one.
+        self.spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+        self.spark.conf.set("spark.lakebloom.join.minBytes", "0")
+        for title, partner in (
+            ("events with members, shuffled", self.spark.read.parquet(str(members))),
+            ("events with a list of two users", few),
+        ):
+            query = lambda partner=partner: events.join(partner, "user_id")  # noqa: E731
+            self.lake.disable()
+            before_s = self._query(f"{title}, without", query)
+            self.lake.enable()
+            after_s = self._query(f"{title}, with", query)
+            self._say(self.lake.last_query())
+            self._gained(title, before_s, after_s, self._skipped())
+
+    def _appended(self) -> None:
+        self._chapter("ten more files")
+        newest = self.table.append(_NEW_FILES)
+        rows = self.lake.lookup(_INDEX, col("user_id") == newest).num_rows
+        self._require_one(rows)
+        self._say("a key of a file that the index does not know yet is found, because unknown files are read")
+        refreshed, elapsed_s = _timed(lambda: self.lake.refresh_index(_INDEX))
+        self._say(f"refresh_index: {refreshed.files} files in {elapsed_s:.2f} s; nothing else was read")
+        self._say(self.lake.history(_INDEX))
+
+    def _finish(self, page: Path, elapsed_s: float) -> None:
+        self._chapter("what was gained")
+        printed = Table(
+            "", "without", "with", "times as fast", "skipped", title=f"in {elapsed_s:.0f} s on this machine"
+        )
+        for what, before_s, after_s, skipped in self.gains:
+            printed.add_row(what, _seconds(before_s), _seconds(after_s), f"{before_s / after_s:.0f}", skipped)
+        self.console.print(printed)
+        record = self.lake.index(_INDEX)
+        share = record.size_bytes / record.source_bytes
+        self._say(f"for an index of {record.size_bytes / 1e6:.1f} MB, {share:.1%} of the data")
+        page.write_text(render(gather(self.lake.catalog, _INDEX, col("user_id") == self.table.needle)))
+        self._say(f"the whole index on a page: {page}")
+
+    def _needle(self) -> DataFrame:
+        events = self.spark.read.parquet(str(self.table.path))
+        return events.where(f"user_id = '{self.table.needle}'")
+
+    def _query(self, title: str, query: Callable[[], DataFrame]) -> float:
+        """Run a query and return how long it took."""
+        frame = query()
+        rows, elapsed_s = _timed(lambda: len(frame.collect()))
+        self._say(f"{title}: {rows:,} row{'s' * (rows != 1)} in {elapsed_s:.2f} s")
+        return elapsed_s
+
+    def _skipped(self) -> str:
+        last = self.lake.last_query()
+        assert last is not None
+        if last.joins:
+            return f"{last.joins[0].rows_dropped:,} of {last.joins[0].rows:,} rows"
+        scan = max(last.scans, key=lambda scan: scan.files)
+        return f"{scan.files_skipped:,} of {scan.files:,} files"
+
+    def _gained(self, what: str, before_s: float, after_s: float, skipped: str) -> None:
+        self.gains.append((what, before_s, after_s, skipped))
+
+    def _require_one(self, rows: int) -> None:
+        if rows != 1:
+            raise errors.LakebloomError("the demo must find its key once", found=f"{rows} rows")
+
+    def _chapter(self, title: str) -> None:
+        self.console.rule(f"[bold]{title}")
+
+    def _say(self, what: object) -> None:
+        self.console.print(str(what), highlight=False)
+
+
+def _timed(action: Callable[[], ResultT]) -> tuple[ResultT, float]:
     started = time.perf_counter()
-    for number in range(_FILES):
-        keys = _write_file(table / f"part-{number:05d}.parquet", rng)
-        if number == _FILES // 3:
-            needle: str = keys[_ROWS // 2].as_py()
-    size = sum(path.stat().st_size for path in table.iterdir())
-    elapsed_s = time.perf_counter() - started
-    console.print(f"{_FILES} Parquet files, {_FILES * _ROWS:,} rows, {size / 1e6:.0f} MB, made in {elapsed_s:.1f} s")
-    return needle
+    result = action()
+    return result, time.perf_counter() - started
 
 
-def _write_file(path: Path, rng: np.random.Generator) -> pa.Array:
-    keys = uuids(rng, _ROWS)
-    columns = {"user_id": keys, "event": rng.integers(0, 50, _ROWS), "amount": rng.random(_ROWS)}
-    pq.write_table(pa.table(columns), path, compression="zstd", use_dictionary=["event"])
-    return keys
-
-
-def _show_index(console: Console, lake: Lakebloom, table: Path, needle: str) -> None:
-    with bar(console, "building") as update:
-        report = lake.create_index(str(table), BloomIndexConfig(_INDEX, ["user_id"]), progress=update)
-    console.print(str(report), highlight=False)
-    _ask(console, lake, needle)
-
-    console.rule("[bold]ten more files")
-    rng = np.random.default_rng(5)
-    for number in range(10):
-        newest = _write_file(table / f"part-{_FILES + number:05d}.parquet", rng)[0].as_py()
-    rows = lake.lookup(_INDEX, col("user_id") == newest).num_rows
-    console.print(f"a key of a file that the index does not know yet: {rows} row, because unknown files are read")
-    refreshed = lake.refresh_index(_INDEX)
-    console.print(f"refreshed: {refreshed.files} files in {sum(refreshed.seconds.values()):.2f} s")
-    _ask(console, lake, newest)
-    console.print(str(lake.optimize_index(_INDEX)), highlight=False)
-    console.rule("[bold]records")
-    console.print(str(lake.index(_INDEX)), highlight=False)
-    console.print(str(lake.history(_INDEX)), highlight=False)
-
-
-def _show_skipping(console: Console, spark: SparkSession, lake: Lakebloom, table: Path, needle: str) -> None:
-    console.rule("[bold]the same query, before and after enable()")
-    events = spark.read.parquet(str(table))
-    events.where("user_id = 'nobody'").count()  # Spark's first query pays for much else
-    before_s = _timed_query(console, events, needle)
-    lake.enable()
-    events.where("user_id = 'nobody'").count()
-    after_s = _timed_query(console, events, needle)
-    console.print(str(lake.last_query()), highlight=False)
-    console.print(f"{before_s / after_s:.1f} times as fast", highlight=False)
-    console.print(str(lake.explain(events.where(f"user_id = '{needle}'"))), highlight=False)
-    console.print()
-    console.print(str(lake.explain(events.where(f"user_id <> '{needle}'"))), highlight=False)
-    lake.disable()
-
-
-def _show_joins(console: Console, spark: SparkSession, lake: Lakebloom, table: Path, needle: str) -> None:
-    console.rule("[bold]joins, before and after enable()")
-    events = spark.read.parquet(str(table))
-    known = events.where("event < 5").select("user_id").distinct().limit(20_000)
-    known.write.parquet(str(table.parent / "members"))
-    lake.create_index(str(table.parent / "members"), BloomIndexConfig("members", ["user_id"], global_filter=True))
-    members = spark.read.parquet(str(table.parent / "members"))
-    few = spark.sql(f"SELECT * FROM VALUES ('{needle}', 'asked to be erased'), ('nobody', '') AS t(user_id, why)")
-    partners = {"2,050,000 events with 20,000 members, shuffled": members, "events with a list of two users": few}
-    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    spark.conf.set("spark.lakebloom.join.minBytes", "0")
-    for title, partner in partners.items():
-        console.print(f"[bold]{title}")
-        lake.disable()
-        before_s = _timed_join(console, "before", events.join(partner, "user_id"))
-        lake.enable()
-        after_s = _timed_join(console, "after", events.join(partner, "user_id"))
-        console.print(str(lake.last_query()), highlight=False)
-        console.print(f"{before_s / after_s:.1f} times as fast", highlight=False)
-    lake.disable()
-
-
-def _timed_join(console: Console, when: str, query: DataFrame) -> float:
-    started = time.perf_counter()
-    rows = query.count()
-    elapsed_s = time.perf_counter() - started
-    console.print(f"{when}: {rows:,} rows in {elapsed_s:.2f} s", highlight=False)
-    return elapsed_s
-
-
-def _timed_query(console: Console, events: DataFrame, needle: str) -> float:
-    query = f"user_id = '{needle}'"
-    started = time.perf_counter()
-    rows = len(events.where(query).collect())
-    elapsed_s = time.perf_counter() - started
-    console.print(f"WHERE {query}: {rows} row in {elapsed_s:.2f} s", highlight=False)
-    return elapsed_s
-
-
-def _ask(console: Console, lake: Lakebloom, key: str) -> None:
-    predicate = col("user_id") == key
-    lake.candidates(_INDEX, predicate)
-    started = time.perf_counter()
-    candidates = lake.candidates(_INDEX, predicate)
-    asked_s = time.perf_counter() - started
-    started = time.perf_counter()
-    rows = lake.lookup(_INDEX, predicate)
-    looked_up_s = time.perf_counter() - started
-    units = lake.index(_INDEX).units
-    console.print(
-        f"user_id = {key}: {candidates.num_rows} of {units} files can match ({asked_s * 1e3:.1f} ms), "
-        f"{rows.num_rows} row found ({looked_up_s * 1e3:.1f} ms)"
-    )
-    if rows.num_rows != 1:
-        raise errors.LakebloomError("the demo must find its key once", found=f"{rows.num_rows} rows")
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{1000 * seconds:.1f} ms"
 
 
 if __name__ == "__main__":
