@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -103,10 +105,11 @@ def test_ctrl_c_leaves_nothing_half_done(tmp_path: Path) -> None:
             while not list(tmp_path.glob("indexes/by_k/segments/*/*")):  # one task of two has begun to write
                 assert running.poll() is None, running.communicate()
                 time.sleep(0.005)
-            running.send_signal(signal.SIGINT)
+            os.killpg(running.pid, signal.SIGINT)  # a terminal sends it to Spark's processes, too
             _, err = running.communicate(timeout=60)
         finally:
-            running.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
     assert running.returncode == 130
     assert err.splitlines()[-1] == "error INTERRUPTED: stopped by Ctrl-C; nothing is left half done."
     assert "Traceback" not in err

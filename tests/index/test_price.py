@@ -39,7 +39,8 @@ def test_the_price_is_what_is_paid(keyed: Lake, granularity: str) -> None:
     config = BloomIndexConfig("i", ["k"], granularity=granularity)  # type: ignore[arg-type]
     price = price_index(workshop(keyed.catalog()), *source_of(keyed.table, keyed.types), config)
     report = keyed.create(config)
-    assert (price.files, price.units, price.rows, price.fpp) == (report.files, report.units, report.rows, report.fpp)
+    assert (price.files, price.units, price.rows) == (report.files, report.units, report.rows)
+    assert price.fpp == pytest.approx(report.fpp)
     assert price.bytes_to_read == pytest.approx(report.bytes_read, rel=0.02)
     assert price.index_bytes == pytest.approx(report.bytes_written, rel=0.1)
     absent = [len(keyed.kept(col("k") == -key)) for key in range(1, 201)]

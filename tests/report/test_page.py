@@ -127,6 +127,14 @@ def test_very_many_files_share_squares(facts: Facts) -> None:
     assert shown.count('<rect class="read"') == 2  # the last square, and that of the legend
 
 
+def test_parts_that_no_filter_answers_are_said(aged: Lake) -> None:
+    asked = (col("k") == 1) & (col("n") == 2) & (col("s") > "x")
+    shown = render(gather(aged.catalog(), "i", asked))
+    assert re.findall(r'data-fact="unanswered" data-value="(\w+)"', shown) == ["NO_INDEX", "NOT_SUPPORTED"]
+    assert "<code>n = 2</code>" in shown
+    assert 'data-fact="unanswered"' not in render(gather(aged.catalog(), "i", col("k") == 1))
+
+
 def test_a_table_that_cannot_be_listed_is_said(facts: Facts) -> None:
     shown = render(replace(facts, freshness=None, problem="hdfs:// can only be reached through Spark"))
     assert "hdfs:// can only be reached through Spark" in shown

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import LakebloomError
-from lakebloom.index.ask import candidates_of
+from lakebloom.index.ask import candidates_of, prune
 from lakebloom.index.freshness import Freshness, freshness
 from lakebloom.index.health import ColumnHealth, SegmentHealth, column_health, segment_health
 from lakebloom.index.query_reports import FileState, ScanReport, Use
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lakebloom.index.catalog import Catalog
+    from lakebloom.predicate.reasons import Reason
     from lakebloom.predicate.tree import Predicate
     from lakebloom.tables.files import TableFile
 
@@ -35,6 +36,8 @@ class SkipMap:
     """In the order of the scan's states."""
     units: int
     units_kept: int
+    unanswered: tuple[tuple[str, Reason], ...] = ()
+    """Parts of the condition that no filter could answer, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,14 @@ def _skip_map(snapshot: Snapshot, files: Sequence[TableFile], predicate: Predica
         sizes=tuple(file.size_bytes for file in files),
     )
     units = sum(int(current.sum()) for current in snapshot.current)
-    return SkipMap(scan, tuple(files), units, len(kept))
+    return SkipMap(scan, tuple(files), units, len(kept), _unanswered(snapshot, predicate))
+
+
+def _unanswered(snapshot: Snapshot, predicate: Predicate) -> tuple[tuple[str, Reason], ...]:
+    pruned = prune(snapshot, predicate)
+    answered = {part.text for segment in pruned for part in segment.used}
+    missed = {part.text: part.reason for segment in pruned for part in segment.unused if part.text not in answered}
+    return tuple(missed.items())
 
 
 def _state(file: TableFile, known: Mapping[str, TableFile], matching: set[TableFile]) -> FileState:

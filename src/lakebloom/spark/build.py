@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -72,7 +72,11 @@ class SparkBuilder:
                 found=f"granularity {plan.granularity!r}",
                 hint='use granularity="file"',
             )
-        with watch(storage, plan, groups, progress), failures_named("the Spark job that builds the index failed"):
+        with (
+            watch(storage, plan, groups, progress),
+            failures_named("the Spark job that builds the index failed"),
+            interruptible(self._spark, f"lakebloom-{plan.build_id}"),
+        ):
             if scanned:
                 with session_for_scan(self._spark, self.parallelism(), case_sensitive=source.case_sensitive):
                     rows = _merged(scan_tasks(self._spark, plan, source, groups, capture=capture), plan).collect()
@@ -92,6 +96,35 @@ class SparkBuilder:
             done = {group.group: 0 if group.segment is None else group.segment.num_rows for group in result.groups}
             progress(progress_of(groups, done))
         return result
+
+
+@contextmanager
+def interruptible(spark: SparkSession, tag: str) -> Iterator[None]:
+    """Cancel the jobs of a block that Ctrl-C ends.
+
+    Spark's own handler tries, and fails where the signal comes while Python waits for Java: its call would go through
+    the connection that is waiting. Here that call is over.
+    """
+    # A classic session's own tags do not reach jobs that Python starts, those of its context do.
+    add, cancel, remove = (
+        (spark.addTag, spark.interruptTag, spark.removeTag)
+        if is_connect(spark)
+        else (
+            spark.sparkContext.addJobTag,
+            spark.sparkContext.cancelJobsWithTag,
+            spark.sparkContext.removeJobTag,
+        )
+    )
+    add(tag)
+    try:
+        yield
+    except KeyboardInterrupt:
+        with suppress(Exception):
+            cancel(tag)
+        raise
+    finally:
+        with suppress(Exception):
+            remove(tag)
 
 
 def parallelism(spark: SparkSession) -> int:

@@ -20,11 +20,11 @@ import msgspec
 import pyarrow as pa
 
 from lakebloom.errors import LakebloomError, NoFilesError, StorageError
-from lakebloom.index.plan import FileGroup, Progress, SkippedFile, group_files
+from lakebloom.index.plan import FileGroup, Progress, SkippedFile, group_files, new_operation_id
 from lakebloom.parquet.embedding import column_names, embed
 from lakebloom.printing import Printable
 from lakebloom.sbbf import sizing
-from lakebloom.spark.build import failures_named, parallelism
+from lakebloom.spark.build import failures_named, interruptible, parallelism
 from lakebloom.spark.results import RESULT_SCHEMA, row
 from lakebloom.tables.listing import list_files
 from lakebloom.tables.table_formats import require_plain_files
@@ -107,6 +107,7 @@ def embed_lake(
     with (
         _watched(location, files, request.options, progress),
         failures_named("the Spark job that embeds filters failed"),
+        interruptible(spark, f"lakebloom-{new_operation_id()}"),
     ):
         results = _run(spark, groups, request)
     spark.catalog.refreshByPath(location)

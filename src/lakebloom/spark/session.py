@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
@@ -47,12 +49,33 @@ def quiet_session(
     if active is not None:
         yield active
         return
-    with _muted_stderr() if muted else nullcontext():
+    with _uninterrupted() as interruptions, _muted_stderr() if muted else nullcontext():
         session = _started(name, master, remote, conf or {})
     try:
+        if interruptions:
+            raise KeyboardInterrupt
         yield session
     finally:
         session.stop()
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[list[int]]:
+    """Let Ctrl-C wait, and note that it came: a start of Spark that is broken off leaves its Java process behind."""
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+
+    def note(number: int, _: object) -> None:
+        came.append(number)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield came
+    finally:
+        if signal.getsignal(signal.SIGINT) is note:  # Spark's own handler may be there by now, and stays
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -1,0 +1,57 @@
+"""Ctrl-C cancels the jobs of a build, and no others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakebloom.spark.build import interruptible
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def test_jobs_of_the_block_are_cancelled(spark: SparkSession, tmp_path: Path) -> None:
+    from pyspark import InheritableThread
+
+    began, ended = tmp_path / "began", tmp_path / "ended"
+
+    def slow(batches: Iterator[Any]) -> Iterator[Any]:
+        began.touch()
+        for _ in range(600):
+            time.sleep(0.1)
+        ended.touch()
+        yield from batches
+
+    outcome: list[str] = []
+
+    def run() -> None:
+        try:
+            spark.range(0, 1, 1, 1).mapInArrow(slow, "id long").collect()
+            outcome.append("done")
+        except Exception as error:
+            outcome.append(type(error).__name__)
+
+    def interrupted() -> None:
+        with interruptible(spark, "lakebloom-test"):
+            thread = InheritableThread(target=run)
+            thread.start()
+            while not began.exists():
+                time.sleep(0.02)
+            threads.append(thread)
+            raise KeyboardInterrupt
+
+    threads: list[Any] = []
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    threads[0].join(30)
+    assert not threads[0].is_alive()
+    assert outcome != ["done"]
+    assert not ended.exists()
+    assert spark.range(3).count() == 3
+    assert "lakebloom-test" not in spark.sparkContext.getJobTags()
