@@ -10,7 +10,7 @@ import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import BuildFailedError, DataFileError, InvalidArgumentError, UnsupportedSourceError
-from lakebloom.spark.scan import _reader
+from lakebloom.spark.scan import read_files
 from lakebloom.store.records import SourceRecord
 from lakebloom.tables.files import TableFile
 from tests.spark.support import indexed, kept, unit_filters
@@ -225,4 +225,4 @@ def test_s3_by_the_name_that_spark_has_for_it(
         request.addfinalizer(partial(configuration.unset, key))
     source = SourceRecord("orc", (f"s3://{scheme}-bucket/lake/t",), schema_json=spark.range(1).schema.json())
     files = [TableFile(f"s3://{scheme}-bucket/lake/t/{file.name}", 1, 1) for file in (tmp_path / "t").glob("*.orc")]
-    assert _reader(spark, source, files).inputFiles()[0].startswith(f"{scheme}://{scheme}-bucket/lake/t/part-")
+    assert read_files(spark, source, files).inputFiles()[0].startswith(f"{scheme}://{scheme}-bucket/lake/t/part-")
