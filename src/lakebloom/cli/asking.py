@@ -139,8 +139,10 @@ def explain(
         from lakebloom.spark.session import query as sql
 
         lake.enable()
-        report = lake.explain(sql(spark, query))
-        lake.disable()
+        try:
+            report = lake.explain(sql(spark, query))
+        finally:
+            lake.disable()
     session.output.text(str(report), _query_data(report))
 
 
