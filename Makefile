@@ -13,7 +13,7 @@ HALF := tests/sbbf tests/storage tests/predicate tests/tables
 # Spark starts its workers with the first python3 on PATH unless told otherwise.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help test check core fast demo lock clean bench-kernels bench-build bench-needle bench-embed bench-join compat fuzz
+.PHONY: help test check core fast demo lock clean bench-kernels bench-build bench-needle bench-embed bench-join bench-lookup compat fuzz
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -60,6 +60,9 @@ bench-needle: $(BENCH_STAMP) ## looking keys up in Spark, with and without lakeb
 
 bench-embed: $(BENCH_STAMP) ## embedding filters into a lake against copying and reading it, and writing it anew
 	@. tools/java && $(BIN)/python -m bench.embed
+
+bench-lookup: $(BENCH_STAMP) ## rows by key without Spark against DuckDB, DataFusion, Polars, PyArrow and Lance
+	@. tools/java && $(BIN)/python -m bench.lookup
 
 compat: $(STAMP) ## the query tests on every Spark that is supported (VERSIONS="4.0.5 ..." for some)
 	@. tools/java && $(BIN)/python tools/compat $(VERSIONS)
