@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.metadata
 import platform
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
+import msgspec
 from rich.console import Console
 from rich.table import Table
 
-Unit = Literal["s", "ms", "ns", "MB", "bytes", "bits", ""]
-Bar = Literal["at most", "at least"]
+Unit = Literal["s", "ms", "ns", "MB", "bytes", ""]
+Kind = Literal["at most", "at least"]
+HEADINGS = ("what", "ours", "theirs", "peer", "ratio", "bar")
+_PACKAGES = ("pyspark", "pyarrow", "numpy", "numba", "duckdb", "datafusion", "polars", "pylance", "rbloom", "deltalake")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +30,15 @@ class Result:
     our own figure. Results without a bar only inform.
     """
 
-    bench: str
     name: str
     ours: float
     unit: Unit
     peer: str = ""
     theirs: float | None = None
     bar: float | None = None
-    kind: Bar = "at most"
+    kind: Kind = "at most"
     limited_by: str = ""
-    """What our time goes into, where it is known."""
+    """What our figure goes into, where it is known."""
 
     @property
     def ratio(self) -> float:
@@ -49,8 +54,13 @@ class Result:
             return True
         return self.ratio <= self.bar if self.kind == "at most" else self.ratio >= self.bar
 
+    @property
+    def verdict(self) -> str:
+        """What a reader looks for."""
+        return "" if self.bar is None else "met" if self.met else "missed"
+
     def cells(self) -> list[str]:
-        """Return the row of a printed table: name, ours, theirs, peer, ratio, bar."""
+        """Return a row of a table, as HEADINGS has it."""
         theirs = "" if self.theirs is None else figure(self.theirs, self.unit)
         ratio = "" if self.theirs is None else f"{self.ratio:.3g}"
         bar = ""
@@ -60,7 +70,22 @@ class Result:
         return [self.name, figure(self.ours, self.unit), theirs, self.peer, ratio, bar]
 
 
-HEADINGS = ("what", "ours", "theirs", "peer", "ratio", "bar")
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point of the plot of latencies."""
+
+    series: str
+    files: int
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All that a bench found."""
+
+    results: list[Result]
+    points: list[Point] = field(default_factory=list)
+    elapsed_s: float = 0.0
 
 
 def figure(value: float, unit: Unit) -> str:
@@ -79,34 +104,23 @@ def table(title: str, left: Sequence[str], right: Sequence[str] = ()) -> Table:
     return made
 
 
-def verdict(result: Result) -> str:
-    """Return what a reader looks for."""
-    if result.bar is None:
-        return ""
-    return "[green]met[/]" if result.met else "[red]missed[/]"
-
-
-def print_results(console: Console, title: str, results: Iterable[Result]) -> None:
+def print_results(console: Console, title: str, results: Sequence[Result]) -> None:
     """Print results as one table."""
     printed = Table(title=title, title_justify="left")
     for heading in HEADINGS:
         printed.add_column(heading, justify="left" if heading in ("what", "peer") else "right")
     printed.add_column("")
+    colours = {"met": "[green]met[/]", "missed": "[red]missed[/]"}
     for result in results:
-        printed.add_row(*result.cells(), verdict(result))
+        printed.add_row(*result.cells(), colours.get(result.verdict, ""))
     console.print(printed)
-
-
-def status(results: Iterable[Result]) -> int:
-    """Return the exit status of a bench: 0 where every bar is reached."""
-    return 0 if all(result.met for result in results) else 1
+    console.print("[dim]bars: <= is for ours / theirs, >= for theirs / ours; without a peer, for our own figure[/]")
 
 
 def versions() -> dict[str, str]:
     """Return the versions of everything that takes part."""
-    names = ("lakebloom", "pyspark", "pyarrow", "numpy", "numba", "duckdb", "datafusion", "polars", "pylance", "rbloom")
     found = {"Python": platform.python_version()}
-    for name in names:
+    for name in _PACKAGES:
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
@@ -114,7 +128,21 @@ def versions() -> dict[str, str]:
     return found
 
 
-def finish(console: Console, title: str, results: Sequence[Result]) -> None:
-    """Print results and end the process with their status."""
-    print_results(console, title, results)
-    sys.exit(status(results))
+def main(title: str, run: Callable[[Console], Outcome]) -> None:
+    """Run one bench, print and keep what it found; the exit status is 0 where every bar is reached."""
+    parser = argparse.ArgumentParser(description=title)
+    parser.add_argument("--outcome", type=Path, help="a file for the results as JSON")
+    arguments = parser.parse_args()
+    console = Console(width=150)
+    started = time.perf_counter()
+    found = run(console)
+    found = Outcome(found.results, found.points, time.perf_counter() - started)
+    print_results(console, title, found.results)
+    if arguments.outcome is not None:
+        arguments.outcome.write_bytes(msgspec.json.encode(found))
+    sys.exit(0 if all(result.met for result in found.results) else 1)
+
+
+def read_outcome(path: Path) -> Outcome:
+    """Return what a bench kept."""
+    return msgspec.json.decode(path.read_bytes(), type=Outcome)

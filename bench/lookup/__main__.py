@@ -15,13 +15,11 @@ from rich.console import Console
 from bench.lookup.race import BLOOM, OURS, Method, cold, methods, too_slow, warm
 from bench.lookup.source import ABSENT, CASES, MANY, PRESENT, questions, tables
 from bench.parameters import Lookup
-from bench.results import Result, finish, table
+from bench.results import Kind, Outcome, Point, Result, main, table
 from bench.scale.probe import probe_results
 
-BENCH = "lookup"
 
-
-def run(console: Console) -> list[Result]:
+def run(console: Console) -> Outcome:
     """Measure everything."""
     races: dict[int, list[Method]] = {}
     for searched in tables():
@@ -38,7 +36,13 @@ def run(console: Console) -> list[Result]:
         races[searched.files] = contenders
         console.print(f"[dim]{searched.files:,} files searched[/]")
     print_times(console, races)
-    return [*compared(races), *probe_results(console, BENCH)]
+    points = [
+        Point(method.name, files, 1e3 * typical)
+        for files, contenders in races.items()
+        for method in contenders
+        if (typical := method.typical(PRESENT)) is not None
+    ]
+    return Outcome([*compared(races), *probe_results(console)], points)
 
 
 def print_times(console: Console, races: dict[int, list[Method]]) -> None:
@@ -74,7 +78,7 @@ def compared(races: dict[int, list[Method]]) -> list[Result]:
             peer = min((peer for peer in peers if peer.on_parquet and peer.cold), key=lambda peer: min(peer.cold))
             times = [1e3 * statistics.median(method.cold) for method in (ours, peer)]
             name = f"{files:,} files, whole process"
-            results.append(Result(BENCH, name, times[0], "ms", peer.name, times[1], Lookup.cold_bars[files]))
+            results.append(Result(name, times[0], "ms", peer.name, times[1], Lookup.cold_bars[files]))
     few, many = (_ours(races[files]) for files in (min(races), max(races)))
     name = f"{max(races):,} files, beside {min(races):,} files"
     for case in (PRESENT, ABSENT, MANY):
@@ -90,12 +94,11 @@ def _fastest(peers: list[Method], case: str) -> Method:
     return min(peers, key=lambda peer: peer.typical(case) or float("inf"))
 
 
-def _result(name: str, ours: Method, peer: Method, case: str, bar: float | None, kind: str) -> Result:
+def _result(name: str, ours: Method, peer: Method, case: str, bar: float | None, kind: Kind) -> Result:
     mine, theirs = (1e3 * (method.typical(case) or float("nan")) for method in (ours, peer))
-    return Result(BENCH, name, mine, "ms", peer.name, theirs, bar, "at least" if kind == "at least" else "at most")
+    return Result(name, mine, "ms", peer.name, theirs, bar, kind)
 
 
 if __name__ == "__main__":
     warnings.filterwarnings("ignore", "lance is not fork-safe")
-    screen = Console(width=140)
-    finish(screen, "bars: at least is theirs / ours, at most is ours / theirs", run(screen))
+    main("rows by key without Spark", run)

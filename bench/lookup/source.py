@@ -13,12 +13,13 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from bench.needle.source import Haystack, haystacks
-from bench.parameters import WORK, Lookup
+from bench.parameters import WORK, Lookup, Needle
 from bench.session import session
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import LakebloomError
@@ -51,7 +52,7 @@ class LookupTable:
 
 def tables() -> list[LookupTable]:
     """Return all tables; what is not there is made first."""
-    found = haystacks(WORK / "needle", list(Lookup.sizes), Lookup.rows_per_file)
+    found = haystacks(WORK / "needle", list(Lookup.sizes), Needle.rows_per_file)
     made = [_table(haystack) for haystack in found]
     _index([table for table in made if not _is_indexed(table)])
     return made
@@ -61,7 +62,9 @@ def _table(haystack: Haystack) -> LookupTable:
     plain = _copy(Path(haystack.plain), FOLDER / f"files-{haystack.files}")
     lance = FOLDER / f"lance-{haystack.files}"
     # A sorted copy of 100 million keys takes minutes to make: one table of a middle size shows what it is worth.
-    kinds = ["BLOOMFILTER", "BTREE"] if haystack.files <= 1000 else ["BLOOMFILTER"]
+    kinds: list[Literal["BLOOMFILTER", "BTREE"]] = (
+        ["BLOOMFILTER", "BTREE"] if haystack.files <= 1000 else ["BLOOMFILTER"]
+    )
     versions = _kept(lance.with_suffix(".json"), lambda: _write_lance(plain, lance, kinds))
     return LookupTable(
         haystack.files, str(plain), haystack.embedded, str(lance), f"files_{haystack.files}", dict(versions)
@@ -84,7 +87,7 @@ def _kept(path: Path, make: Callable[[], object]) -> dict[str, int]:
     return found
 
 
-def _write_lance(plain: Path, target: Path, kinds: list[str]) -> dict[str, int]:
+def _write_lance(plain: Path, target: Path, kinds: list[Literal["BLOOMFILTER", "BTREE"]]) -> dict[str, int]:
     import lance
 
     shutil.rmtree(target, ignore_errors=True)
@@ -101,7 +104,7 @@ def _write_lance(plain: Path, target: Path, kinds: list[str]) -> dict[str, int]:
 def _is_indexed(table: LookupTable) -> bool:
     absent = col("uuid") == "none"
     try:
-        return Lakebloom(location=INDEXES).lookup(table.index, absent, unindexed="error").num_rows == 0
+        return bool(Lakebloom(location=INDEXES).lookup(table.index, absent, unindexed="error").num_rows == 0)
     except LakebloomError:  # there is none, or one of another time
         return False
 

@@ -35,7 +35,7 @@ print(json.dumps({"found": found, "first_s": elapsed_s, **kilobytes}))
 """
 
 
-def probe_results(console: Console, bench: str) -> list[Result]:
+def probe_results(console: Console) -> list[Result]:
     """Ask keys whose block was not read before, then keys whose block was."""
     location = units_index()
     units = Units.segments * Units.units_per_segment
@@ -63,20 +63,20 @@ def probe_results(console: Console, bench: str) -> list[Result]:
     for name, times in named.items():
         printed.add_row(name, f"{1e3 * statistics.median(times):.1f} ms", f"{1e3 * max(times):.1f} ms")
     printed.add_row("first question of a process, with imports", f"{1e3 * memory['first_s']:.0f} ms", "")
-    printed.add_row("bytes read to open and ask one key", f"{opening_bytes / 1e6:.1f} MB", "")
-    printed.add_row("bytes read for one more key", f"{question_bytes / 1e6:.1f} MB", "")
+    printed.add_row("bytes from an object store to open and ask one key", f"{opening_bytes / 1e6:.1f} MB", "")
+    printed.add_row("bytes from an object store for one more key", f"{question_bytes / 1e6:.1f} MB", "")
     printed.add_row("memory of a process, its own", f"{memory['RssAnon'] / 1e3:.0f} MB", "")
     printed.add_row("memory of a process, mapped files", f"{memory['RssFile'] / 1e3:.0f} MB", "")
     console.print(printed)
     bar = 1e3 * Units.probe_bar_s
     million = f"{units:,} units"
     return [
-        Result(bench, f"{million}: absent key", 1e3 * statistics.median(absent_s), "ms", bar=bar),
-        Result(bench, f"{million}: present key", 1e3 * statistics.median(present_s), "ms", bar=bar),
-        Result(bench, f"{million}: a block not read before", 1e3 * statistics.median(new_s), "ms"),
-        Result(bench, f"{million}: first question", 1e3 * first_s, "ms"),
-        Result(bench, f"{million}: bytes for a key", question_bytes / 1e6, "MB"),
-        Result(bench, f"{million}: memory", memory["RssAnon"] / 1e3, "MB"),
+        Result(f"{million}: absent key", 1e3 * statistics.median(absent_s), "ms", bar=bar),
+        Result(f"{million}: present key", 1e3 * statistics.median(present_s), "ms", bar=bar),
+        Result(f"{million}: a block not read before", 1e3 * statistics.median(new_s), "ms"),
+        Result(f"{million}: first question", 1e3 * first_s, "ms"),
+        Result(f"{million}: bytes for a key", question_bytes / 1e6, "MB"),
+        Result(f"{million}: memory", memory["RssAnon"] / 1e3, "MB"),
     ]
 
 

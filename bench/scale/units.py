@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -53,8 +54,8 @@ def block_of(keys: list[int]) -> list[int]:
     return found
 
 
-def _hashes(keys: list[int]) -> np.ndarray:
-    return hash_values(np.array(keys, dtype=np.int64))
+def _hashes(keys: list[int]) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    return np.asarray(hash_values(np.array(keys, dtype=np.int64)))
 
 
 def _write(location: Path, segments: int, units: int) -> None:
@@ -77,13 +78,14 @@ def _segment(storage: Storage, number: int, units: int, fpp: float, homes: dict[
     for layer in range(2):
         words = _full_blocks(rng, units)
         hashes = _hashes(keys) if layer == 0 else mix(_hashes(keys))
-        np.bitwise_or.at(words, (portable.block_numbers(hashes, Units.num_blocks), slots), portable.masks(hashes))
+        places = (portable.block_numbers(hashes, Units.num_blocks), np.array(slots, dtype=np.int64))
+        np.bitwise_or.at(words, places, portable.masks(hashes))  # type: ignore[arg-type]
         layers.append(words)
     writer.add_tile(0, list(range(units)), layers)
     return writer.finish([_unit(number * units + i) for i in range(units)], ["bigint"], fpp)
 
 
-def _full_blocks(rng: np.random.Generator, units: int) -> np.ndarray:
+def _full_blocks(rng: np.random.Generator, units: int) -> np.ndarray[Any, np.dtype[np.uint32]]:
     """Three bits in eight are set: a layer then lets one value in 2,500 through, as those of a million units do."""
     shape = (Units.num_blocks, units, 8)
     first, second, third = (rng.integers(0, 2**32, shape, dtype=np.uint32) for _ in range(3))
