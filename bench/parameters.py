@@ -129,6 +129,10 @@ class Size:
     """Bytes for each distinct value."""
 
     seed = 10
-    rows = 400_000
+    files, rows_per_file = 64, 25_000
+    tiny_files, tiny_rows = 400, 50
+    few_distinct, users, skew = 1000, 1_000_000, 1.3
     fpp = 0.01
-    probes = 400_000
+    probes = 640_000
+    """Values that are nowhere, over all units."""
+    bar = 1.0

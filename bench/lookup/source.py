@@ -28,6 +28,7 @@ FOLDER = WORK / "lookup"
 INDEXES = FOLDER / "indexes"
 PRESENT, ABSENT, MANY = "present key", "absent key", f"{Lookup.keys} keys"
 CASES = (PRESENT, ABSENT, MANY)
+LanceKind = Literal["BLOOMFILTER", "BTREE"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +63,7 @@ def _table(haystack: Haystack) -> LookupTable:
     plain = _copy(Path(haystack.plain), FOLDER / f"files-{haystack.files}")
     lance = FOLDER / f"lance-{haystack.files}"
     # A sorted copy of 100 million keys takes minutes to make: one table of a middle size shows what it is worth.
-    kinds: list[Literal["BLOOMFILTER", "BTREE"]] = (
-        ["BLOOMFILTER", "BTREE"] if haystack.files <= 1000 else ["BLOOMFILTER"]
-    )
+    kinds: tuple[LanceKind, ...] = ("BLOOMFILTER", "BTREE") if haystack.files <= 1000 else ("BLOOMFILTER",)
     versions = _kept(lance.with_suffix(".json"), lambda: _write_lance(plain, lance, kinds))
     return LookupTable(
         haystack.files, str(plain), haystack.embedded, str(lance), f"files_{haystack.files}", dict(versions)
@@ -87,12 +86,12 @@ def _kept(path: Path, make: Callable[[], object]) -> dict[str, int]:
     return found
 
 
-def _write_lance(plain: Path, target: Path, kinds: list[Literal["BLOOMFILTER", "BTREE"]]) -> dict[str, int]:
+def _write_lance(plain: Path, target: Path, kinds: tuple[LanceKind, ...]) -> dict[str, int]:
     import lance
 
     shutil.rmtree(target, ignore_errors=True)
     dataset = lance.write_dataset(ds.dataset(plain, format="parquet").scanner(), str(target))
-    versions = {}
+    versions: dict[str, int] = {}
     for kind in kinds:
         for index in dataset.describe_indices():
             dataset.drop_index(index.name)

@@ -79,7 +79,7 @@ def _segment(storage: Storage, number: int, units: int, fpp: float, homes: dict[
         words = _full_blocks(rng, units)
         hashes = _hashes(keys) if layer == 0 else mix(_hashes(keys))
         places = (portable.block_numbers(hashes, Units.num_blocks), np.array(slots, dtype=np.int64))
-        np.bitwise_or.at(words, places, portable.masks(hashes))  # type: ignore[arg-type]
+        np.bitwise_or.at(words, places, portable.masks(hashes))
         layers.append(words)
     writer.add_tile(0, list(range(units)), layers)
     return writer.finish([_unit(number * units + i) for i in range(units)], ["bigint"], fpp)
