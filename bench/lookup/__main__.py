@@ -42,7 +42,8 @@ def run(console: Console) -> Outcome:
         for method in contenders
         if (typical := method.typical(PRESENT)) is not None
     ]
-    return Outcome([*compared(races), *probe_results(console)], points)
+    probes = [result for result in probe_results(console) if result.bar is not None]
+    return Outcome([*compared(races), *probes], points)
 
 
 def print_times(console: Console, races: dict[int, list[Method]]) -> None:

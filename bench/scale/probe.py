@@ -14,7 +14,7 @@ from rich.console import Console
 
 from bench.parameters import Units
 from bench.results import Result, table
-from bench.scale.units import NAME, block_of, planted, units_index
+from bench.scale.units import NAME, Shape, block_of, planted, units_index
 from lakebloom import Lakebloom, col
 from lakebloom.index.ask import Reader
 from lakebloom.index.catalog import Catalog
@@ -37,11 +37,11 @@ print(json.dumps({"found": found, "first_s": elapsed_s, **kilobytes}))
 
 def probe_results(console: Console) -> list[Result]:
     """Ask keys whose block was not read before, then keys whose block was."""
-    location = units_index()
-    units = Units.segments * Units.units_per_segment
-    homes = planted(Units.segments)
-    blocks = block_of(list(homes))
-    fresh = [blocks.index(block) for block in range(Units.num_blocks) if block in blocks]
+    shape = Shape()
+    location = units_index(shape)
+    homes = planted(shape.segments)
+    blocks = block_of(list(homes), shape)
+    fresh = [blocks.index(block) for block in range(shape.blocks) if block in blocks]
     seen = [key for key in homes if key not in fresh][: Units.questions]
     absent = range(10**9, 10**9 + Units.questions)
 
@@ -53,7 +53,7 @@ def probe_results(console: Console) -> list[Result]:
 
     memory = _memory(location, [str(key) for key in seen[:10]])
     opening_bytes, question_bytes = _bytes(location, seen[:2])
-    printed = table(f"{units:,} units in {Units.segments} segments", ["what"], ["median", "worst"])
+    printed = table(f"{shape.all_units:,} units in {shape.segments} segments", ["what"], ["median", "worst"])
     named = {
         "first question of an object": [first_s],
         "a block not read before (checksums)": new_s,
@@ -69,7 +69,7 @@ def probe_results(console: Console) -> list[Result]:
     printed.add_row("memory of a process, mapped files", f"{memory['RssFile'] / 1e3:.0f} MB", "")
     console.print(printed)
     bar = 1e3 * Units.probe_bar_s
-    million = f"{units:,} units"
+    million = f"{shape.all_units:,} units"
     return [
         Result(f"{million}: absent key", 1e3 * statistics.median(absent_s), "ms", bar=bar),
         Result(f"{million}: present key", 1e3 * statistics.median(present_s), "ms", bar=bar),

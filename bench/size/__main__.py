@@ -6,6 +6,7 @@ have, which must not take more bytes, nor let more values through. Bytes are tho
 
 from __future__ import annotations
 
+import re
 import shutil
 import statistics
 from dataclasses import dataclass
@@ -37,9 +38,8 @@ class Ours:
     asked: int
 
 
-def build(lake: Lakebloom, folder: Path, number: int, fpp: float, granularity: int | None, asked: IntArray) -> Ours:
+def build(lake: Lakebloom, folder: Path, name: str, fpp: float, granularity: int | None, asked: IntArray) -> Ours:
     """Make an index with this rate and ask it for values that are nowhere."""
-    name = f"i{number}"
     config = BloomIndexConfig(name, ["k"], fpp=fpp, granularity=granularity or "file")
     lake.create_index(str(folder), config)
     index = Catalog(lake.location).index(name)
@@ -66,7 +66,7 @@ def compare(console: Console, lake: Lakebloom, parts: Parts, peers: dict[str, Wr
         values = absent(max(1000, Size.probes // len(units.values)))
         rate = statistics.fmean(one.fpp for one in written.filters)
         passed = sum(int(np.sum(one.might_contain(values))) for one in written.filters)
-        ours = build(lake, folder, _number(parts, peer), rate, LANCE_ROWS if peer == LANCE else None, values)
+        ours = build(lake, folder, _name(parts, peer), rate, LANCE_ROWS if peer == LANCE else None, values)
         assert ours.asked == len(values) * len(units.values)
         # Chance alone moves a count by a few times its square root.
         assert ours.passed <= passed + _NOISE * (passed**0.5 + 1), f"{peer}: {ours.passed} pass, of theirs {passed}"
@@ -80,8 +80,8 @@ def compare(console: Console, lake: Lakebloom, parts: Parts, peers: dict[str, Wr
     return results
 
 
-def _number(parts: Parts, peer: str) -> int:
-    return abs(hash((parts.name, peer))) % 10**9
+def _name(parts: Parts, peer: str) -> str:
+    return re.sub(r"\W+", "_", f"{parts.name} {peer}")
 
 
 def run(console: Console) -> Outcome:
