@@ -86,7 +86,7 @@ class Lookup:
     """How many different keys a quick method is asked."""
     case_s = 3.0
     """A method that has taken so long for one kind of question is asked no more of that kind."""
-    slow_s = 20.0
+    slow_s = 10.0
     """A method that would take so long for one question is not asked."""
     cold_rounds = 5
     cold_s = 1.0
