@@ -13,7 +13,7 @@ HALF := tests/sbbf tests/storage tests/predicate tests/tables
 # Spark starts its workers with the first python3 on PATH unless told otherwise.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help test check core fast demo lock clean bench-kernels bench-build bench-needle bench-embed bench-join compat fuzz
+.PHONY: help test check core fast demo lock clean bench-kernels bench-build bench-needle bench bench-embed bench-join bench-lookup bench-scale bench-size compat fuzz
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -49,6 +49,9 @@ fast: $(STAMP) ## the tests that need no Spark, in two processes, in about a min
 demo: $(STAMP) ## what lakebloom does, on your screen
 	@. tools/java && $(BIN)/python -m lakebloom.cli.demo
 
+bench: $(BENCH_STAMP) ## all benches in one run, half an hour; writes docs/BENCHMARKS.md and docs/latency.svg
+	@. tools/java && $(BIN)/python -m bench $(ONLY)
+
 bench-kernels: $(BENCH_STAMP) ## hashing and filtering against Arrow C++ and rbloom
 	@$(BIN)/python -m bench.kernels
 
@@ -60,6 +63,15 @@ bench-needle: $(BENCH_STAMP) ## looking keys up in Spark, with and without lakeb
 
 bench-embed: $(BENCH_STAMP) ## embedding filters into a lake against copying and reading it, and writing it anew
 	@. tools/java && $(BIN)/python -m bench.embed
+
+bench-lookup: $(BENCH_STAMP) ## rows by key without Spark against DuckDB, DataFusion, Polars, PyArrow and Lance
+	@. tools/java && $(BIN)/python -m bench.lookup
+
+bench-scale: $(BENCH_STAMP) ## a million units, growth with files and columns, requests to an object store
+	@. tools/java && $(BIN)/python -m bench.scale
+
+bench-size: $(BENCH_STAMP) ## bytes for each distinct value against every other writer of such filters
+	@. tools/java && $(BIN)/python -m bench.size
 
 compat: $(STAMP) ## the query tests on every Spark that is supported (VERSIONS="4.0.5 ..." for some)
 	@. tools/java && $(BIN)/python tools/compat $(VERSIONS)

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from bench.build.source import SEED, uuids
+from bench.build.source import uuids
+from bench.parameters import Build
 from lakebloom import BloomIndexConfig, Lakebloom, col
 
 INDEX = "by_uuid"
 ROWS = 100
-NEW_FILES = 10
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Growing:
         shutil.rmtree(work, ignore_errors=True)
         folder = work / "table"
         folder.mkdir(parents=True)
-        first = _write(folder / "part-00000.parquet", np.random.default_rng(SEED))
+        first = _write(folder / "part-00000.parquet", np.random.default_rng(Build.seed))
         for number in range(1, files):
             (folder / f"part-{number:05d}.parquet").hardlink_to(first)
         lake = Lakebloom(spark, work / "indexes")
@@ -47,15 +47,15 @@ class Growing:
 
     def refresh(self) -> None:
         """Add files and refresh once."""
-        seed = [SEED, len(self.list_s)]
+        seed = [Build.seed, len(self.list_s)]
         rng = np.random.default_rng(seed)
-        added = [self.folder / f"new-{len(self.list_s)}-{number}.parquet" for number in range(NEW_FILES)]
+        added = [self.folder / f"new-{len(self.list_s)}-{number}.parquet" for number in range(Build.new_files)]
         for path in added:
             _write(path, rng)
         started = time.perf_counter()
         report = self.lake.refresh_index(INDEX)
         elapsed = time.perf_counter() - started
-        assert report.files == NEW_FILES
+        assert report.files == Build.new_files
         key = pq.read_table(added[-1])["uuid"][ROWS // 2].as_py()
         paths = self.lake.candidates(INDEX, col("uuid") == key)["path"].to_pylist()
         assert added[-1].name in {Path(path).name for path in paths}

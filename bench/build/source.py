@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
 
-SEED = 3
-PROCESSES = 2
+from bench.parameters import PROCESSES, Build
+
 _SAMPLED_FILES = 20
 _SPARK_HASH_SEED = 42
 _HEX_PAIRS = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), dtype=np.uint16)
@@ -60,7 +60,7 @@ def source(folder: Path, files: int, rows_per_file: int) -> Source:
 
 def write_file(folder: Path, rows: int, number: int) -> tuple[str, str, int]:
     """Write one file; return its name, one of its keys, and the XOR of the keys' hashes."""
-    rng = np.random.default_rng([SEED, number])
+    rng = np.random.default_rng([Build.seed, number])
     keys = uuids(rng, rows)
     table = pa.table(
         {"uuid": keys, "amount": rng.integers(-(2**63), 2**63 - 1, rows, dtype=np.int64), "score": rng.random(rows)}

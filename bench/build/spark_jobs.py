@@ -10,16 +10,16 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from bench.build.contestant import Contestant
 from bench.build.source import Source, require_found
 from bench.build.without_spark import require_parquet_filters
+from bench.race import Contestant
 from lakebloom import BloomIndexConfig, Lakebloom, Sbbf, col
 
 INDEX = "by_uuid"
 FPP = 0.01
 
 
-def ours(spark: SparkSession, name: str, fpp: Any) -> Contestant:
+def ours(spark: SparkSession, name: str, fpp: Any) -> Contestant[Source]:
     def run(source: Source, work: Path) -> Lakebloom:
         lake = Lakebloom(spark, work)
         lake.create_index(source.folder, BloomIndexConfig(INDEX, ["uuid"], fpp=fpp))
@@ -35,7 +35,7 @@ def ours(spark: SparkSession, name: str, fpp: Any) -> Contestant:
     return Contestant(name, run, check)
 
 
-def scan_and_hash(spark: SparkSession, bar: float) -> Contestant:
+def scan_and_hash(spark: SparkSession, bar: float) -> Contestant[Source]:
     def run(source: Source, work: Path) -> Any:
         hashes = spark.read.parquet(source.folder).select(F.xxhash64("uuid").alias("hash"))
         return hashes.agg(F.bit_xor("hash")).collect()[0][0]
@@ -46,7 +46,7 @@ def scan_and_hash(spark: SparkSession, bar: float) -> Contestant:
     return Contestant("Spark: scan and hash the column", run, check, bar)
 
 
-def group_by_file(spark: SparkSession, bar: float) -> Contestant:
+def group_by_file(spark: SparkSession, bar: float) -> Contestant[Source]:
     def filter_of(table: pa.Table) -> pa.Table:
         f = Sbbf.for_items(table.num_rows, FPP)
         f.insert(table["uuid"])
@@ -69,7 +69,7 @@ def group_by_file(spark: SparkSession, bar: float) -> Contestant:
     return Contestant("Spark: group by file name", run, check, bar)
 
 
-def rewrite(spark: SparkSession, bar: float) -> Contestant:
+def rewrite(spark: SparkSession, bar: float) -> Contestant[Source]:
     def run(source: Source, work: Path) -> None:
         rows_per_file = source.rows // source.files
         (

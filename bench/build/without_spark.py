@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import multiprocessing
 import shutil
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -12,16 +13,17 @@ import duckdb
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from bench.build.contestant import Contestant
-from bench.build.source import PROCESSES, Source
+from bench.build.source import Source
+from bench.parameters import PROCESSES
+from bench.race import Contestant
 
 
 def read_rows(path: Path) -> int:
     with pq.ParquetFile(path) as file:
-        return file.read(columns=["uuid"], use_threads=False).num_rows
+        return int(file.read(columns=["uuid"], use_threads=False).num_rows)
 
 
-def pyarrow_reads() -> Contestant:
+def pyarrow_reads() -> Contestant[Source]:
     pool = ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn"))
 
     def run(source: Source, work: Path) -> int:
@@ -33,7 +35,7 @@ def pyarrow_reads() -> Contestant:
     return Contestant("PyArrow: read the column, two processes", run, check)
 
 
-def duckdb_rewrites(bar: float) -> Contestant:
+def duckdb_rewrites(bar: float) -> Contestant[Source]:
     """One file at a time on each core; DuckDB writes a filter only where it keeps a dictionary."""
 
     def run(source: Source, work: Path) -> None:
@@ -69,7 +71,7 @@ def require_parquet_filters(source: Source, folder: Path) -> None:
         assert wasted <= 0.03 * asked, f"the filters kept {wasted} files in vain"
 
 
-def lance_index(bar: float) -> Contestant:
+def lance_index(bar: float) -> Contestant[Source]:
     import lance  # warns of every process started after it: here, Spark is running already
 
     copies: dict[str, Path] = {}
@@ -91,6 +93,6 @@ def lance_index(bar: float) -> Contestant:
             scanner = dataset.scanner(filter=f"uuid = '{key}'")
             assert "ScalarIndexQuery" in scanner.explain_plan()
             assert scanner.to_table().num_rows == 1
-        dataset.cleanup_old_versions(older_than=None)
+        dataset.cleanup_old_versions(older_than=datetime.timedelta(0), delete_unverified=True)
 
     return Contestant("Lance: Bloom filter index", run, check, bar, prepare)

@@ -11,15 +11,16 @@ import duckdb
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from bench.build.contestant import Contestant
-from bench.embed.source import KEYS, PROCESSES, ROWS_PER_GROUP, Lake
+from bench.embed.source import KEYS, ROWS_PER_GROUP, Lake
+from bench.parameters import PROCESSES
+from bench.race import Contestant
 from lakebloom.parquet import embed
 
 FPP = 0.01
 MOST_WASTED = 0.03
 
 
-def ours() -> Contestant:
+def ours() -> Contestant[Lake]:
     """Two files at a time: one is hashed while the other one waits for the disk to have it."""
 
     def run(lake: Lake, work: Path) -> int:
@@ -36,7 +37,7 @@ def ours() -> Contestant:
     return Contestant("lakebloom: embed", run, check)
 
 
-def copy_and_read(bar: float) -> Contestant:
+def copy_and_read(bar: float) -> Contestant[Lake]:
     """Every byte has to be copied and the two columns have to be read: nothing can do with less."""
 
     def run(lake: Lake, work: Path) -> int:
@@ -52,19 +53,20 @@ def copy_and_read(bar: float) -> Contestant:
     return Contestant("the limit: cp, and PyArrow reads two columns", run, check, bar)
 
 
-def synced_copy_and_read() -> Contestant:
+def synced_copy_and_read() -> Contestant[Lake]:
     """The same, but as safe from a power cut as what lakebloom writes."""
     limit = copy_and_read(0)
 
     def run(lake: Lake, work: Path) -> int:
-        rows: int = limit.run(lake, work)
+        rows = limit.run(lake, work)
+        assert isinstance(rows, int)
         subprocess.run(["sync", *map(str, work.iterdir())], check=True)
         return rows
 
     return Contestant("the limit, with the copy synced to disk", run, limit.check)
 
 
-def duckdb_rewrites(bar: float) -> Contestant:
+def duckdb_rewrites(bar: float) -> Contestant[Lake]:
     """One file at a time on each core. DuckDB makes filters only where it keeps a dictionary, so that must be large."""
     options = (
         f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROWS_PER_GROUP}, "
@@ -83,7 +85,7 @@ def duckdb_rewrites(bar: float) -> Contestant:
     return Contestant("DuckDB: rewrite with filters", run, require_all_rows, bar)
 
 
-def spark_rewrites(spark: SparkSession, bar: float) -> Contestant:
+def spark_rewrites(spark: SparkSession, bar: float) -> Contestant[Lake]:
     def run(lake: Lake, work: Path) -> None:
         writer = spark.read.parquet(lake.folder).write.mode("overwrite").option("compression", "zstd")
         writer = writer.option("maxRecordsPerFile", lake.rows_per_file)

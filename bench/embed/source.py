@@ -18,9 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.build.source import uuids
+from bench.parameters import PROCESSES, Embed
 
-SEED = 5
-PROCESSES = 2
 KEYS = ("user_id", "order_id")
 ROWS_PER_GROUP = 500_000
 _WORDS = np.array([f"word-{number}" for number in range(500)])
@@ -62,7 +61,7 @@ def lake(folder: Path, files: int, rows_per_file: int) -> Lake:
 
 
 def _write_file(folder: Path, rows: int, number: int) -> tuple[str, str]:
-    rng = np.random.default_rng([SEED, number])
+    rng = np.random.default_rng([Embed.seed, number])
     users, orders = uuids(rng, rows), rng.integers(0, 2**63 - 1, rows, dtype=np.int64)
     words = [_WORDS[rng.integers(0, len(_WORDS), rows)] for _ in range(_WORDS_PER_NOTE)]
     note = words[0]

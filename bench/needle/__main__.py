@@ -9,27 +9,21 @@ from __future__ import annotations
 
 import random
 import shutil
-import sys
 import uuid
 from dataclasses import dataclass
-from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from bench.needle.methods import BOTH, EMBEDDED, OURS, PLAIN, Method, Question, methods
 from bench.needle.planning import planning_times
-from bench.needle.source import SEED, Haystack, haystacks, many_tiny_files
+from bench.needle.source import Haystack, haystacks, many_tiny_files
+from bench.parameters import WORK, Needle
+from bench.results import Outcome, Point, Result, main, table
 from bench.session import session
 from lakebloom import Lakebloom
 
-WORK = Path(".bench").resolve() / "needle"
-ROWS_PER_FILE = 25_000
-ROUNDS = {100: 9, 1000: 6, 4000: 4}
+FOLDER = WORK / "needle"
 PRESENT, ABSENT, MANY = "present key", "absent key", "100 keys"
-SPEED_BARS = {(1000, PLAIN): 10, (1000, EMBEDDED): 4, (4000, PLAIN): 30, (4000, EMBEDDED): 8}
-GROWTH_BAR = 2.5
-TINY_FILES, PLANNING_ROUNDS, PLANNING_BAR_S = 10_000, 15, 0.150
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +47,7 @@ class Search:
 
 
 def questions(table: Haystack, number: int) -> list[Question]:
-    rng = random.Random(f"{SEED} {table.files} {number}")
+    rng = random.Random(f"{Needle.seed} {table.files} {number}")
     present = rng.choice(table.rows)
     absent = str(uuid.UUID(int=rng.getrandbits(128), version=4))
     many = rng.sample(table.rows, 100)
@@ -64,17 +58,10 @@ def questions(table: Haystack, number: int) -> list[Question]:
     ]
 
 
-def verdict(met: bool) -> str:
-    return "[green]met[/]" if met else "[red]missed[/]"
-
-
 def print_searches(console: Console, searches: list[Search]) -> None:
     for question in (PRESENT, ABSENT, MANY):
-        printed = Table(title=f"{question}: seconds, best and worst round; files decoded", title_justify="left")
-        printed.add_column("method")
-        for search in searches:
-            for heading in (f"{search.table.files:,} files", "worst", "decoded"):
-                printed.add_column(heading, justify="right")
+        headings = [heading for search in searches for heading in (f"{search.table.files:,} files", "worst", "decoded")]
+        printed = table(f"{question}: seconds, best and worst round; files decoded", ["method"], headings)
         for name in (PLAIN, EMBEDDED, OURS, BOTH):
             row = [name]
             for search in searches:
@@ -85,61 +72,53 @@ def print_searches(console: Console, searches: list[Search]) -> None:
         console.print(printed)
 
 
-def print_bars(console: Console, searches: list[Search], without: list[float], with_index: list[float]) -> bool:
-    printed = Table(title="bars: present key, ratios of the best", title_justify="left")
-    printed.add_column("what")
-    for heading in ("measured", "bar"):
-        printed.add_column(heading, justify="right")
-    printed.add_column("")
-    all_met = True
-
-    def add(what: str, measured: str, bar: str, met: bool) -> None:
-        nonlocal all_met
-        all_met &= met
-        printed.add_row(what, measured, bar, verdict(met))
-
+def compared(searches: list[Search]) -> list[Result]:
+    """Return our times for a present key beside Spark's, and those of many files beside those of few."""
+    results = []
     ours = {search.table.files: search.method(OURS).best(PRESENT) for search in searches}
     for search in searches:
-        for name in (PLAIN, EMBEDDED):
-            bar = SPEED_BARS.get((search.table.files, name))
-            if bar is not None:
-                ratio = search.method(name).best(PRESENT) / ours[search.table.files]
-                add(f"{search.table.files:,} files: {name} / {OURS}", f"{ratio:.1f}", f">= {bar}", ratio >= bar)
+        files = search.table.files
+        for name, bars in ((PLAIN, Needle.plain_bars), (EMBEDDED, Needle.embedded_bars)):
+            theirs = search.method(name).best(PRESENT)
+            what = f"{files:,} files in Spark, {PRESENT}"
+            results.append(Result(what, 1e3 * ours[files], "ms", name, 1e3 * theirs, bars.get(files), "at least"))
     few, many = min(ours), max(ours)
-    growth = ours[many] / ours[few]
-    add(f"{OURS}: {many:,} files / {few:,} files", f"{growth:.2f}", f"<= {GROWTH_BAR}", growth <= GROWTH_BAR)
-    added_s = min(with_index) - min(without)
+    what = f"{many:,} files in Spark, beside {few:,}"
+    results.append(Result(what, 1e3 * ours[many], "ms", f"{few:,} files", 1e3 * ours[few], Needle.growth_bar))
+    return results
+
+
+def planned(console: Console, without: list[float], with_index: list[float]) -> Result:
     console.print(
-        f"planning over {TINY_FILES:,} files: {1e3 * min(without):.0f} ms without an index; with one "
+        f"planning over {Needle.tiny_files:,} files: {1e3 * min(without):.0f} ms without an index; with one "
         f"{1e3 * min(with_index):.0f} ms, the first time {1e3 * with_index[0]:.0f} ms"
     )
-    add(
-        f"planning over {TINY_FILES:,} files: added by an index",
-        f"{1e3 * added_s:.0f} ms",
-        f"< {1e3 * PLANNING_BAR_S:.0f} ms",
-        added_s < PLANNING_BAR_S,
-    )
-    console.print(printed)
-    return all_met
+    added_ms = 1e3 * (min(with_index) - min(without))
+    what = f"planning over {Needle.tiny_files:,} files: added by an index"
+    return Result(what, added_ms, "ms", bar=1e3 * Needle.planning_bar_s)
 
 
-def main(sizes: list[int]) -> int:
-    console = Console(width=140)
-    tables = haystacks(WORK, sizes, ROWS_PER_FILE)
-    tiny = many_tiny_files(WORK / "tiny", TINY_FILES)
+def run(console: Console) -> Outcome:
+    """Measure everything."""
+    tables = haystacks(FOLDER, list(Needle.sizes), Needle.rows_per_file)
+    tiny = many_tiny_files(FOLDER / "tiny", Needle.tiny_files)
     spark = session("needle")
-    shutil.rmtree(WORK / "indexes", ignore_errors=True)
-    lake = Lakebloom(spark, WORK / "indexes")
+    shutil.rmtree(FOLDER / "indexes", ignore_errors=True)
+    lake = Lakebloom(spark, FOLDER / "indexes")
     searches = [Search(table, methods(spark, lake, table)) for table in tables]
     for search in searches:
-        search.run(ROUNDS.get(search.table.files, 3))
+        search.run(Needle.rounds.get(search.table.files, 3))
         console.print(f"[dim]{search.table.files:,} files searched[/]")
-    without, with_index = planning_times(spark, lake, tiny, PLANNING_ROUNDS)
-    print_searches(console, searches)
-    met = print_bars(console, searches, without, with_index)
+    without, with_index = planning_times(spark, lake, tiny, Needle.planning_rounds)
     spark.stop()
-    return 0 if met else 1
+    print_searches(console, searches)
+    points = [
+        Point(f"Spark: {method.name}", search.table.files, 1e3 * method.best(PRESENT))
+        for search in searches
+        for method in search.methods
+    ]
+    return Outcome([*compared(searches), planned(console, without, with_index)], points)
 
 
 if __name__ == "__main__":
-    sys.exit(main([int(size) for size in sys.argv[1:]] or list(ROUNDS)))
+    main("keys in Spark", run)

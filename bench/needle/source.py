@@ -19,10 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.build.source import uuids
+from bench.parameters import PROCESSES, Needle
 
-SEED = 4
-PROCESSES = 2
-EMBEDDED_FPP = 0.01
 _WORDS = [f"payload-{number:03d}" for number in range(200)]
 
 
@@ -75,13 +73,13 @@ def _write_both(work: Path, rows: int, number: int) -> tuple[str, int]:
     table = _rows(number, rows)
     name = f"part-{number:05d}.snappy.parquet"
     _write(table, work / "plain" / name)
-    _write(table, work / "embedded" / name, bloom_filter_options={"uuid": {"ndv": rows, "fpp": EMBEDDED_FPP}})
+    _write(table, work / "embedded" / name, bloom_filter_options={"uuid": {"ndv": rows, "fpp": Needle.embedded_fpp}})
     chosen = number % rows
     return table["uuid"][chosen].as_py(), table["amount"][chosen].as_py()
 
 
 def _rows(number: int, rows: int) -> pa.Table:
-    rng = np.random.default_rng([SEED, number])
+    rng = np.random.default_rng([Needle.seed, number])
     words = pa.DictionaryArray.from_arrays(rng.integers(0, len(_WORDS), rows, dtype=np.int32), pa.array(_WORDS))
     return pa.table({"uuid": uuids(rng, rows), "amount": rng.integers(0, 2**40, rows), "payload": words})
 

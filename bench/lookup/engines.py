@@ -1,0 +1,115 @@
+"""Who looks keys up: each opens a table once and then answers lists of keys with (uuid, amount) rows, sorted.
+
+Nothing is imported before it is used, because whole processes are timed too.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+    Rows: TypeAlias = list[tuple[str, int]]
+    Ask: TypeAlias = Callable[[list[str]], Rows]
+
+
+def lakebloom(indexes: str, name: str) -> Ask:
+    """Our index over plain files."""
+    from lakebloom import Lakebloom, col
+
+    lake = Lakebloom(location=indexes)
+
+    def ask(keys: list[str]) -> Rows:
+        key = col("uuid")
+        return _of_arrow(lake.lookup(name, key == keys[0] if len(keys) == 1 else key.isin(keys)))
+
+    return ask
+
+
+def duckdb(folder: str, _: str) -> Ask:
+    """One connection, a view, and footers that are kept."""
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("SET parquet_metadata_cache = true")
+    connection.execute(f"CREATE VIEW t AS FROM read_parquet('{folder}/*.parquet')")
+
+    def ask(keys: list[str]) -> Rows:
+        found = connection.execute(f"SELECT * FROM t WHERE {_condition(keys)}").fetchall()
+        return sorted((row[0], row[1]) for row in found)
+
+    return ask
+
+
+def datafusion(folder: str, _: str) -> Ask:
+    """One context with a listing table, filters asked and pushed into the scan."""
+    from datafusion import SessionConfig, SessionContext
+
+    config = SessionConfig()
+    for key in ("bloom_filter_on_read", "pushdown_filters", "reorder_filters"):
+        config = config.set(f"datafusion.execution.parquet.{key}", "true")
+    context = SessionContext(config)
+    context.register_parquet("t", folder)
+
+    def ask(keys: list[str]) -> Rows:
+        batches = context.sql(f"SELECT * FROM t WHERE {_condition(keys)}").collect()
+        return sorted(row for batch in batches for row in _of_arrow(batch))
+
+    return ask
+
+
+def polars(folder: str, _: str) -> Ask:
+    """One lazy frame."""
+    import polars as pl
+
+    frame = pl.scan_parquet(f"{folder}/*.parquet")
+
+    def ask(keys: list[str]) -> Rows:
+        condition = pl.col("uuid") == keys[0] if len(keys) == 1 else pl.col("uuid").is_in(keys)
+        return sorted((row[0], row[1]) for row in frame.filter(condition).collect().iter_rows())
+
+    return ask
+
+
+def pyarrow(folder: str, _: str) -> Ask:
+    """One dataset, which keeps the files' footers."""
+    import pyarrow.dataset as ds
+
+    dataset = ds.dataset(folder, format="parquet")
+
+    def ask(keys: list[str]) -> Rows:
+        field = ds.field("uuid")
+        return _of_arrow(dataset.to_table(filter=field == keys[0] if len(keys) == 1 else field.isin(keys)))
+
+    return ask
+
+
+def lance(folder: str, version: str) -> Ask:
+    """One dataset in the version that has the index."""
+    import lance
+
+    dataset = lance.dataset(folder, version=int(version))
+
+    def ask(keys: list[str]) -> Rows:
+        return _of_arrow(dataset.scanner(filter=_condition(keys)).to_table())
+
+    return ask
+
+
+ENGINES: dict[str, Callable[[str, str], Ask]] = {
+    "lakebloom": lakebloom,
+    "duckdb": duckdb,
+    "datafusion": datafusion,
+    "polars": polars,
+    "pyarrow": pyarrow,
+    "lance": lance,
+}
+
+
+def _condition(keys: list[str]) -> str:
+    return f"uuid = '{keys[0]}'" if len(keys) == 1 else "uuid IN (" + ", ".join(f"'{key}'" for key in keys) + ")"
+
+
+def _of_arrow(table: Any) -> Rows:
+    return sorted(zip(table["uuid"].to_pylist(), table["amount"].to_pylist(), strict=True))

@@ -1,0 +1,102 @@
+"""Methods that answer the same questions in turn. What came back is compared before any time counts."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.lookup.engines import ENGINES
+from bench.lookup.source import CASES, INDEXES, PRESENT, LookupTable, Question
+from bench.parameters import Lookup
+
+OURS, BLOOM, BTREE = "lakebloom", "Lance, BLOOMFILTER", "Lance, BTREE"
+_PARQUET = {"DuckDB": "duckdb", "DataFusion": "datafusion", "Polars": "polars", "PyArrow": "pyarrow"}
+_READS_FILTERS = ("DuckDB", "DataFusion")
+
+COLD = """
+import sys
+from bench.lookup.engines import ENGINES
+engine, place, detail, *keys = sys.argv[1:]
+print(ENGINES[engine](place, detail)(keys))
+"""
+
+
+@dataclass(slots=True)
+class Method:
+    """A way to search one table, and what it took."""
+
+    name: str
+    engine: str
+    place: str
+    detail: str = ""
+    on_parquet: bool = True
+    """Whether it searches the same kind of files as we do."""
+    reads_all: bool = False
+    """Whether it reads the whole table for each question, so that there is no index that a first one would load."""
+    times: dict[str, list[float]] = field(default_factory=dict)
+    cold: list[float] = field(default_factory=list)
+
+    def typical(self, case: str) -> float | None:
+        """Return the median, None where nothing was measured."""
+        times = self.times.get(case)
+        return statistics.median(times) if times else None
+
+    def wants_more(self, case: str) -> bool:
+        return sum(self.times.get(case, ())) < Lookup.case_s
+
+
+def methods(table: LookupTable) -> list[Method]:
+    """Return all methods for a table, ours first."""
+    found = [Method(OURS, "lakebloom", str(INDEXES), table.index)]
+    for name, engine in _PARQUET.items():
+        found.append(Method(name, engine, table.plain, reads_all=True))
+        if name in _READS_FILTERS:
+            found.append(Method(f"{name}, embedded filters", engine, table.embedded))
+    for kind, version in table.lance_versions.items():
+        found.append(Method(f"Lance, {kind}", "lance", table.lance, str(version), on_parquet=False))
+    return found
+
+
+def too_slow(method: Method, smaller: list[Method], growth: float, case: str) -> bool:
+    """Tell whether a method took so long for a smaller table that it is not asked about this one."""
+    before = next((other.typical(case) for other in smaller if other.name == method.name), 0.0)
+    return before is None or before * growth > Lookup.slow_s
+
+
+def warm(contenders: list[Method], asked: dict[str, list[Question]], left_out: set[tuple[str, str]]) -> None:
+    """Ask all questions, the methods in turn. The first one only warms up, but of a slow scan one answer is enough."""
+    asks = {method.name: ENGINES[method.engine](method.place, method.detail) for method in contenders}
+    for number in range(Lookup.questions + 1):
+        for case in CASES:
+            question = asked[case][number]
+            for method in contenders:
+                if (method.name, case) in left_out or not method.wants_more(case):
+                    continue
+                started = time.perf_counter()
+                rows = asks[method.name](question.keys)
+                elapsed_s = time.perf_counter() - started
+                assert rows == question.rows, f"{method.name}, {case}: {rows}"
+                if number > 0 or (method.reads_all and elapsed_s > Lookup.case_s):
+                    method.times.setdefault(case, []).append(elapsed_s)
+
+
+def cold(contenders: list[Method], asked: list[Question]) -> None:
+    """Time whole processes from start to end, those of the methods in turn, but for methods that read everything."""
+    quick = [method for method in contenders if (method.typical(PRESENT) or Lookup.slow_s) < Lookup.cold_s]
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}"}
+    for number in range(Lookup.cold_rounds + 1):
+        question = asked[number]
+        for method in quick:
+            command = [sys.executable, "-c", COLD, method.engine, method.place, method.detail, *question.keys]
+            started = time.perf_counter()
+            run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+            elapsed_s = time.perf_counter() - started
+            assert run.stdout.strip() == str(question.rows), f"{method.name}: {run.stdout}"
+            if number > 0:  # the first one may compile bytecode
+                method.cold.append(elapsed_s)

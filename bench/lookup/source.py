@@ -1,0 +1,139 @@
+"""The tables that are searched, and what must be found in them.
+
+Our tables and the peers' are the same files: real copies of the needle bench's, because files with several names are
+not watched. Lance gets the same rows in its own format, with one index a version, so that both share the data.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from bench.needle.source import Haystack, haystacks
+from bench.parameters import WORK, Lookup, Needle
+from bench.session import session
+from lakebloom import BloomIndexConfig, Lakebloom, col
+from lakebloom.errors import LakebloomError
+
+FOLDER = WORK / "lookup"
+INDEXES = FOLDER / "indexes"
+PRESENT, ABSENT, MANY = "present key", "absent key", f"{Lookup.keys} keys"
+CASES = (PRESENT, ABSENT, MANY)
+LanceKind = Literal["BLOOMFILTER", "BTREE"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Keys to look for, and the rows that must come back."""
+
+    keys: list[str]
+    rows: list[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class LookupTable:
+    """One table in all forms: folders of Parquet files, Lance's copy, and the name of our index."""
+
+    files: int
+    plain: str
+    embedded: str
+    lance: str
+    index: str
+    lance_versions: dict[str, int]
+
+
+def tables() -> list[LookupTable]:
+    """Return all tables; what is not there is made first."""
+    found = haystacks(WORK / "needle", list(Lookup.sizes), Needle.rows_per_file)
+    made = [_table(haystack) for haystack in found]
+    _index([table for table in made if not _is_indexed(table)])
+    return made
+
+
+def _table(haystack: Haystack) -> LookupTable:
+    plain = _copy(Path(haystack.plain), FOLDER / f"files-{haystack.files}")
+    lance = FOLDER / f"lance-{haystack.files}"
+    # A sorted copy of 100 million keys takes minutes to make: one table of a middle size shows what it is worth.
+    kinds: tuple[LanceKind, ...] = ("BLOOMFILTER", "BTREE") if haystack.files <= 1000 else ("BLOOMFILTER",)
+    versions = _kept(lance.with_suffix(".json"), lambda: _write_lance(plain, lance, kinds))
+    return LookupTable(
+        haystack.files, str(plain), haystack.embedded, str(lance), f"files_{haystack.files}", dict(versions)
+    )
+
+
+def _copy(folder: Path, target: Path) -> Path:
+    done = target.with_suffix(".done")
+    if not done.exists():
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(folder, target)
+        done.touch()
+    return target
+
+
+def _kept(path: Path, make: Callable[[], object]) -> dict[str, int]:
+    if not path.exists():
+        path.write_text(json.dumps(make()))
+    found: dict[str, int] = json.loads(path.read_text())
+    return found
+
+
+def _write_lance(plain: Path, target: Path, kinds: tuple[LanceKind, ...]) -> dict[str, int]:
+    import lance
+
+    shutil.rmtree(target, ignore_errors=True)
+    dataset = lance.write_dataset(ds.dataset(plain, format="parquet").scanner(), str(target))
+    versions: dict[str, int] = {}
+    for kind in kinds:
+        for index in dataset.describe_indices():
+            dataset.drop_index(index.name)
+        dataset.create_scalar_index("uuid", kind)
+        versions[kind] = dataset.version
+    return versions
+
+
+def _is_indexed(table: LookupTable) -> bool:
+    absent = col("uuid") == "none"
+    try:
+        return bool(Lakebloom(location=INDEXES).lookup(table.index, absent, unindexed="error").num_rows == 0)
+    except LakebloomError:  # there is none, or one of another time
+        return False
+
+
+def _index(needed: list[LookupTable]) -> None:
+    if not needed:
+        return
+    spark = session("lookup")
+    lake = Lakebloom(spark, INDEXES)
+    for table in needed:
+        shutil.rmtree(INDEXES / table.index, ignore_errors=True)
+        lake.create_index(table.plain, BloomIndexConfig(table.index, ["uuid"]))
+    spark.stop()
+
+
+def questions(table: LookupTable, count: int) -> dict[str, list[Question]]:
+    """Return questions of each kind, each with keys of its own from rows all over the table."""
+    rng = random.Random(f"{Lookup.seed} {table.files}")
+    paths = sorted(Path(table.plain).iterdir())
+    rows = [_row(rng.choice(paths), rng) for _ in range(count)]
+    pool = [_row(path, rng) for path in rng.sample(paths, min(len(paths), 4 * Lookup.keys))]
+    many = [rng.sample(pool, Lookup.keys) for _ in range(count)]
+    return {
+        PRESENT: [Question([row[0]], [row]) for row in rows],
+        ABSENT: [Question([str(uuid.UUID(int=rng.getrandbits(128), version=4))], []) for _ in range(count)],
+        MANY: [Question([key for key, _ in chosen], sorted(chosen)) for chosen in many],
+    }
+
+
+def _row(path: Path, rng: random.Random) -> tuple[str, int]:
+    found = pq.read_table(path, columns=["uuid", "amount"])
+    number = rng.randrange(found.num_rows)
+    return found["uuid"][number].as_py(), found["amount"][number].as_py()

@@ -1,0 +1,138 @@
+"""Every size, seed, number of rounds and bar of the benches, in one place.
+
+A bar is for the ratio of ours to theirs unless it says otherwise. Sizes are such that `make bench` ends within half an
+hour on two cores once the data is there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+WORK = Path(".bench").resolve()
+"""Where data is kept between runs."""
+PROCESSES = 2
+
+
+class Kernels:
+    """Hashing and filtering."""
+
+    seed = 6
+    count = 10_000_000
+    string_bytes = 36
+    rounds = 3
+    sizes: ClassVar = {"16 KiB": 16 << 10, "1 MiB": 1 << 20, "64 MiB": 64 << 20}
+    bars: ClassVar = {
+        ("int64", "insert"): 0.55,
+        ("int64", "check"): 0.85,
+        ("string", "insert"): 0.80,
+        ("string", "check"): 0.80,
+    }
+    rbloom_count = 1_000_000
+    first_result_bar_s = 1.0
+
+
+class Build:
+    """Building and refreshing an index."""
+
+    seed = 3
+    files, rows_per_file, warm_up_files = 1000, 25_000, 20
+    rounds, slow_rounds, refresh_rounds = 7, 2, 12
+    race_s = 100.0
+    """When a race has taken so long, no further round begins."""
+    scan_bar, lance_bar, rewrite_bar = 0.95, 0.80, 0.25
+    few, many, refresh_bar = 1000, 10_000, 1.2
+    new_files = 10
+
+
+class Needle:
+    """Keys in Spark."""
+
+    seed = 4
+    sizes = (100, 1000, 4000)
+    rows_per_file = 25_000
+    embedded_fpp = 0.01
+    rounds: ClassVar = {100: 9, 1000: 6, 4000: 4}
+    plain_bars: ClassVar = {1000: 10, 4000: 30}
+    embedded_bars: ClassVar = {1000: 4, 4000: 8}
+    """How many times faster than Spark, without and with embedded filters."""
+    growth_bar = 2.5
+    tiny_files, planning_rounds, planning_bar_s = 10_000, 15, 0.150
+
+
+class Embed:
+    """Embedding filters into files."""
+
+    seed = 5
+    files, rows_per_file = 10, 1_330_000
+    warm_up_files, warm_up_rows = 2, 20_000
+    rounds, slow_rounds = 7, 1
+    limit_bar, rewrite_bar = 1.5, 1 / 3
+
+
+class Join:
+    """A join whose rows have mostly no partner."""
+
+    rows, keys, rounds = 20_000_000, 1_000_000, 4
+    runtime_bar, plain_bar = 1.0, 0.4
+
+
+class Lookup:
+    """Rows by key without Spark."""
+
+    seed = 7
+    sizes = Needle.sizes
+    questions = 60
+    """How many different keys a quick method is asked."""
+    case_s = 3.0
+    """A method that has taken so long for one kind of question is asked no more of that kind."""
+    slow_s = 10.0
+    """A method that would take so long for one question is not asked."""
+    cold_rounds = 5
+    cold_s = 1.0
+    """A method that takes so long in a process that runs already is not asked in a new one."""
+    keys = 100
+    growth_bar = 2.0
+    warm_bars: ClassVar = {1000: (15, 40, 5), 4000: (40, 150, 8)}
+    """How many times faster than the fastest engine on the same files: present key, absent key, many keys."""
+    lance_bars = (1.5, 0.5, 2.0)
+    """How much of the time of Lance's Bloom filter index."""
+    cold_bars: ClassVar = {1000: 1.0, 4000: 0.6}
+    """How much of the time of the fastest engine on the same files, for a whole process."""
+
+
+class Units:
+    """Very many units, of which there are only filters."""
+
+    seed = 8
+    segments = 50
+    units_per_segment = 20_000
+    num_blocks = 12
+    probe_bar_s = 0.015
+    questions = 40
+
+
+class Scale:
+    """How costs grow."""
+
+    seed = 9
+    files = (100, 1000, 10_000)
+    columns = (1, 5, 20)
+    files_of_columns = 200
+    rows_per_file = 20
+    rounds = 5
+    files_bar, columns_bar = 1.1, 1.1
+    """The exponent of the number of files or columns: 1 is growth in proportion."""
+
+
+class Size:
+    """Bytes for each distinct value."""
+
+    seed = 10
+    files, rows_per_file = 64, 25_000
+    tiny_files, tiny_rows = 400, 50
+    few_distinct, users, skew = 1000, 1_000_000, 1.3
+    fpp = 0.01
+    probes = 640_000
+    """Values that are nowhere, over all units."""
+    bar = 1.0

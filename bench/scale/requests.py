@@ -1,0 +1,162 @@
+"""What a question asks of an object store, counted by the store: an S3 server on loopback."""
+
+from __future__ import annotations
+
+import io
+import logging
+import threading
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import Console
+
+from bench.parameters import Scale
+from bench.results import Result, table
+from bench.scale.units import NAME, Shape, entry, write_units
+from lakebloom import Lakebloom, Sbbf, col
+from lakebloom.index.catalog import Catalog
+from lakebloom.index.reads import Unindexed
+from lakebloom.storage import open_storage
+from lakebloom.store.segments import SegmentWriter
+from lakebloom.store.units import ColumnFacts, Unit
+from lakebloom.tables.listing import list_files
+
+BUCKET = "bench"
+OBJECTS, ROWS, FPP = 20, 25_000, 1e-3
+LOOKUPS: tuple[tuple[str, int | None, Unindexed], ...] = (
+    ("first lookup", 3, "scan"),
+    ("lookup, present key", 7, "scan"),
+    ("lookup, present key in the same object", 7, "scan"),
+    ("lookup, absent key", None, "scan"),
+    ("lookup, present key, unindexed files skipped", 11, "skip"),
+    ("lookup, absent key, unindexed files skipped", None, "skip"),
+)
+"""What is asked, of which object there is a key, and what becomes of files that the index does not know."""
+SHAPES = (Shape(segments=1, units=4000, blocks=40), Shape(segments=4, units=4000, blocks=40))
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What came in and went out."""
+
+    requests: Counter[str] = field(default_factory=Counter)
+    size_bytes: int = 0
+
+    def clear(self) -> None:
+        """Start anew."""
+        self.requests.clear()
+        self.size_bytes = 0
+
+
+@contextmanager
+def counting_s3() -> Iterator[tuple[dict[str, str], Traffic]]:
+    """Run a server with one bucket; yield the options that reach it, and its traffic."""
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import make_server
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    application = DomainDispatcherApplication(create_backend_app)
+    traffic, lock = Traffic(), threading.Lock()
+
+    def counted(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+        def started(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
+            size = next((int(value) for name, value in headers if name.lower() == "content-length"), 0)
+            with lock:
+                traffic.requests[f"{environ['REQUEST_METHOD']} {status[:3]}"] += 1
+                traffic.size_bytes += size
+            return start_response(status, headers, *rest)
+
+        return application(environ, started)
+
+    server = make_server("127.0.0.1", 0, counted, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    endpoint = f"http://127.0.0.1:{server.server_port}"
+    with urllib.request.urlopen(urllib.request.Request(f"{endpoint}/{BUCKET}", method="PUT")):
+        pass
+    options = {
+        "endpoint": endpoint,
+        "region": "us-east-1",
+        "access_key_id": "bench",
+        "secret_access_key": "bench",
+        "allow_http": "true",
+    }
+    try:
+        yield options, traffic
+    finally:
+        server.shutdown()
+        thread.join()
+
+
+def request_results(console: Console) -> list[Result]:
+    """Count what opening an index and asking it take for one segment and for several."""
+    printed = table("requests to S3, as the server counts them", ["question"], ["requests", "kinds", "kB"])
+    results = []
+    with counting_s3() as (options, traffic):
+        for shape in SHAPES:
+            location = f"s3://{BUCKET}/{shape.segments}"
+            write_units(Catalog(location, options), shape)
+            lake = Lakebloom(location=location, options=options)
+            for number, question in enumerate(("first key", "another key", "100 keys")):
+                keys = [number] if number < 2 else list(range(100, 200))
+                traffic.clear()
+                lake.candidates(NAME, col("k").isin(keys))
+                what = f"{question}, segments of {shape.units:,} units: {shape.segments}"
+                requests = str(sum(traffic.requests.values()))
+                printed.add_row(what, requests, _kinds(traffic), f"{traffic.size_bytes / 1e3:,.0f}")
+                results.append(_result(what, traffic))
+        for what, count in _lookups(options, traffic).items():
+            printed.add_row(what, str(sum(count.requests.values())), _kinds(count), f"{count.size_bytes / 1e3:,.0f}")
+            results.append(_result(what, count))
+    console.print(printed)
+    return results
+
+
+def _lookups(options: dict[str, str], traffic: Traffic) -> dict[str, Traffic]:
+    """Count what whole lookups take, with rows from a table of some objects."""
+    table_uri, location = f"s3://{BUCKET}/table", f"s3://{BUCKET}/lookups"
+    storage = open_storage(table_uri, options)
+    tables = [_rows(number) for number in range(OBJECTS)]
+    for number, rows in enumerate(tables):
+        contents = io.BytesIO()
+        pq.write_table(rows, contents)
+        storage.write(f"part-{number:05d}.parquet", contents.getvalue())
+    index = Catalog(location, options).index(NAME)
+    writer = SegmentWriter(index.storage, "only", [("k",)])
+    filters = [Sbbf.for_items(ROWS, FPP) for _ in tables]
+    for one, rows in zip(filters, tables, strict=True):
+        one.insert(rows["k"])
+    writer.add_tile(0, list(range(OBJECTS)), [np.stack([one.words for one in filters], axis=1)])
+    files = list_files([table_uri], options)
+    record = writer.finish([Unit(file, 0, ROWS, 0, 1, (ColumnFacts(0),)) for file in files], ["bigint"], FPP)
+    index.log.create(entry((record,), table_uri))
+    lake = Lakebloom(location=location, options=options)
+    counts = {}
+    for what, home, unindexed in LOOKUPS:
+        key = -1 if home is None else int(tables[home]["k"][ROWS // 2].as_py())
+        traffic.clear()
+        found = lake.lookup(NAME, col("k") == key, unindexed=unindexed)
+        assert found.num_rows == (home is not None)
+        counts[f"{what}, {OBJECTS} objects"] = Traffic(traffic.requests.copy(), traffic.size_bytes)
+    return counts
+
+
+def _rows(number: int) -> pa.Table:
+    rng = np.random.default_rng([Scale.seed, number])
+    return pa.table({"k": rng.integers(0, 2**62, ROWS), "v": rng.random(ROWS)})
+
+
+def _kinds(count: Traffic) -> str:
+    return ", ".join(f"{number} {kind}" for kind, number in sorted(count.requests.items()))
+
+
+def _result(what: str, count: Traffic) -> Result:
+    detail = f"{count.size_bytes / 1e3:,.0f} kB"
+    return Result(f"S3 requests: {what}", float(sum(count.requests.values())), "", limited_by=detail)
