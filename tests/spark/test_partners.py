@@ -264,3 +264,29 @@ def test_random_joins_equal_those_without(
         lake.disable()
         assert found == query(), (step, how, side, keys)
         lake.enable()
+
+
+def test_a_relation_on_both_sides_of_a_join_below(spark: SparkSession, lake: Lakebloom, enabled: DataFrame) -> None:
+    """Spark keeps one relation for both where their columns do not clash: only one of them may lose files."""
+    small = local(spark, [7, 120])
+    parents = enabled.selectExpr("k AS parent", "v AS parent_v")
+
+    def query(how: str, indexed: DataFrame) -> DataFrame:
+        return indexed.join(parents, indexed.k + 200 == parents.parent, how)
+
+    for how in ("inner", "left_outer", "left_anti"):
+        found = rows(query(how, enabled).join(small, "k"))
+        by_hand = rows(lake.prune_join(query(how, enabled), small, "k").join(small, "k"))
+        lake.disable()
+        expected = rows(query(how, enabled).join(small, "k"))
+        lake.enable()
+        assert found == expected, how
+        assert by_hand == expected, how
+
+
+def test_prune_join_refuses_a_name_that_fits_two_columns(
+    spark: SparkSession, lake: Lakebloom, events: DataFrame
+) -> None:
+    two = events.selectExpr("k", "v AS K")
+    with pytest.raises(ColumnNotFoundError, match="several"):
+        lake.prune_join(two, local(spark, [7]), "k")
