@@ -28,7 +28,7 @@ _LARGE_BYTES = 4 << 20
 """Smaller files are read as quickly as asked."""
 _MAX_VALUES = 1000
 _UNASKED = ("timestamp", "timestamp_ntz", "binary")
-"""Nanoseconds are read as microseconds, which their filters do not know; DuckDB has hashed the text of binary values."""
+"""Nanoseconds are read as microseconds, which their filters do not know; DuckDB has hashed texts of binary values."""
 
 
 def groups_that_can_match(
