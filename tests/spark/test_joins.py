@@ -372,3 +372,9 @@ def test_queries_about_two_columns_of_an_index_at_the_same_time(
     assert count("a") == 100
     assert others == [0, 100]
     lake.disable()
+
+
+def test_keys_that_need_not_be_equal_are_not_filtered(lake: Lakebloom, users: DataFrame, orders: DataFrame) -> None:
+    some = users.where("v < 3")
+    query = same_rows(lake, lambda: orders.join(some, (orders.k == some.k) | (orders.w == some.v)))
+    assert lake.explain(query).joins == ()

@@ -290,3 +290,22 @@ def test_prune_join_refuses_a_name_that_fits_two_columns(
     two = events.selectExpr("k", "v AS K")
     with pytest.raises(ColumnNotFoundError, match="several"):
         lake.prune_join(two, local(spark, [7]), "k")
+
+
+def test_keys_that_need_not_be_equal(spark: SparkSession, lake: Lakebloom, enabled: DataFrame, tmp_path: Path) -> None:
+    """OR offers another way to match, and NOT IN asks for NULLs wherever they are."""
+    write(tmp_path / "some/0.parquet", {"k": pa.array([7, 8], pa.int64())})
+    write(tmp_path / "some/1.parquet", {"k": pa.array([None], pa.int64())})
+    lake.create_index(tmp_path / "some", BloomIndexConfig("some", ["k"], fpp=1e-6))
+    some = spark.read.parquet(str(tmp_path / "some"))
+    small = local(spark, [7, 120])
+    for make in (
+        lambda: enabled.join(small, (enabled.k == small.k) | (enabled.v == 3)),
+        lambda: enabled.join(small, (enabled.k == small.k) | (enabled.v == 3), "left_semi"),
+        lambda: spark.sql("SELECT * FROM {small} WHERE k NOT IN (SELECT k FROM {some})", small=small, some=some),
+        lambda: spark.sql("SELECT * FROM {small} WHERE k IN (SELECT k FROM {some}) OR k > 100", small=small, some=some),
+    ):
+        found = rows(make())
+        lake.disable()
+        assert found == rows(make())
+        lake.enable()

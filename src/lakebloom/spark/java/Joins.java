@@ -147,7 +147,7 @@ final class Joins {
             return found;
         }
         LogicalPlan[] sides = {(LogicalPlan) join.left(), (LogicalPlan) join.right()};
-        for (Iterator it = Conditions.chain((Expression) join.condition().get()).iterator(); it.hasNext();) {
+        for (Iterator it = Conditions.ands((Expression) join.condition().get()).iterator(); it.hasNext();) {
             Object part = it.next();
             if (!(part instanceof EqualTo)) {
                 continue;
@@ -247,7 +247,7 @@ final class Joins {
 
     private static boolean hasRuntimeFilter(LogicalPlan plan, AttributeReference key) {
         if (plan instanceof Filter) {
-            for (Iterator it = Conditions.chain(((Filter) plan).condition()).iterator(); it.hasNext();) {
+            for (Iterator it = Conditions.ands(((Filter) plan).condition()).iterator(); it.hasNext();) {
                 Expression part = (Expression) it.next();
                 if (part instanceof BloomFilterMightContain && part.references().contains(key)) {
                     return true;
