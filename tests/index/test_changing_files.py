@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
 from lakebloom import BloomIndexConfig, col, errors
-from lakebloom.index import build_segment
+from lakebloom.index import build_segment, embedded_groups
 from lakebloom.tables.listing import stat_file
 from lakebloom.tables.parquet_columns import ParquetColumns
 from lakebloom.tables.rows import OpenFile, TableRows
@@ -260,11 +260,11 @@ def test_a_lookup_reads_a_file_that_was_replaced_since_it_was_listed(
     opened = TableRows.opened
     new_files = [columns(range(100, 103)), None, columns(range(21, 41)), None]
 
-    def replace_then_open(self: TableRows, file: TableFile) -> AbstractContextManager[OpenFile]:
+    def replace_then_open(self: TableRows, file: TableFile, **given: bool) -> AbstractContextManager[OpenFile]:
         new = new_files.pop(0)
         if new is not None:
             lake.write("f1", new, **PLAIN)
-        return opened(self, file)
+        return opened(self, file, **given)
 
     monkeypatch.setattr(TableRows, "opened", replace_then_open)
     reader = lake.open()
@@ -277,3 +277,31 @@ def test_a_lookup_reads_a_file_that_was_replaced_since_it_was_listed(
     assert reader.lookup(NAME, col("k") == 35).num_rows == 1  # it has moved to another row group
     assert new_files == []
     assert path.exists()
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+def test_a_lookup_reads_a_new_file_that_is_replaced_while_it_is_read(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, embedded: bool
+) -> None:
+    """Of a file that no index knows, neither the footer that was kept nor what its filters said holds for another."""
+    monkeypatch.setattr(embedded_groups, "_LARGE_BYTES", 0 if embedded else 1 << 30)
+    lake.create(BloomIndexConfig(NAME, ["k"], granularity="row_group"))
+    options = {**PLAIN, "bloom_filter_options": {"k": {"ndv": 10, "fpp": 1e-4}}}
+    opened = TableRows.opened
+    for keys in (range(1000, 1003), range(1010, 1060), range(1015, 1035)):
+        lake.write("new", columns(range(1000, 1020)), **options)
+        reader = lake.open()
+        assert reader.lookup(NAME, col("k") == 1015).num_rows == 1
+        new = [keys]
+
+        def replace_then_open(self: TableRows, file: TableFile, new: list[range] = new, **given: bool) -> Any:
+            if file.uri.endswith("/new.parquet") and new:
+                lake.write("new", columns(new.pop()), **options)
+            return opened(self, file, **given)
+
+        monkeypatch.setattr(TableRows, "opened", replace_then_open)
+        found = reader.lookup(NAME, col("k") == 1015)
+        monkeypatch.setattr(TableRows, "opened", opened)
+        assert new == []
+        assert found["k"].to_pylist() == [1015] * (1015 in keys)
+        assert found["s"].to_pylist() == ["1015"] * (1015 in keys)

@@ -247,6 +247,20 @@ def test_filters_inside_new_files_are_asked_before_their_pages(lake: Lake, monke
     assert_answers(lake, questions([5, 105, 125, 139, 999]), reader)
 
 
+def test_filters_over_nanoseconds_are_not_asked_for_microseconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark reads a timestamp of 7001 ns as one of 7 us."""
+    monkeypatch.setattr(embedded_groups, "_LARGE_BYTES", 0)
+    lake = Lake(tmp_path, {"t": "timestamp"})
+    lake.write("old", {"t": pa.array([1], pa.timestamp("us", "UTC"))})
+    lake.create(BloomIndexConfig(NAME, ["t"]))
+    times = pa.array([7001], pa.timestamp("ns", "UTC"))
+    lake.write("new", {"t": times}, use_deprecated_int96_timestamps=True, bloom_filter_options={"t": True})
+    seven = pa.scalar(7, pa.timestamp("us", "UTC")).as_py()
+    assert lake.open().lookup(NAME, col("t") == seven).num_rows == 1
+
+
 def test_a_process_that_looks_one_key_up_loads_little(lake: Lake) -> None:
     lake.fill(range(2))
     lake.create()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import threading
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -338,3 +339,42 @@ def test_any_join(spark: SparkSession, tmp_path: Path, shuffled: None, data: st.
             same_rows(lake, lambda how=how: left.join(right, "k", how))  # type: ignore[misc]
     finally:
         lake.disable()
+
+
+def test_queries_about_two_columns_of_an_index_at_the_same_time(
+    spark: SparkSession, lake: Lakebloom, tmp_path: Path, shuffled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each gets the filter of its own column, whatever another thread learns meanwhile."""
+    columns = {"a": pa.array(range(100), pa.int64()), "b": pa.array(range(1000, 1100), pa.int64())}
+    write(tmp_path / "two/0.parquet", columns)
+    write(tmp_path / "more/0.parquet", {"k": pa.array(range(2000), pa.int64())})
+    lake.create_index(tmp_path / "two", BloomIndexConfig("two", ["a", "b"], fpp=0.001, global_filter=True))
+    lake.enable()
+    two, more = (spark.read.parquet(str(tmp_path / name)) for name in ("two", "more"))
+
+    def count(column: str) -> int:
+        return more.join(two, more.k == two[column]).count()
+
+    assert count("a") == 100
+    callback = lake._rule().joins
+    answer = callback.apply
+    others: list[int] = []
+
+    def slow(question: str) -> str:
+        if '"missing"' in question and not others:
+            others.append(0)
+            thread = threading.Thread(target=lambda: others.append(count("b")))
+            thread.start()
+            thread.join()
+        return answer(question)
+
+    monkeypatch.setattr(callback, "apply", slow)
+    assert count("a") == 100
+    assert others == [0, 100]
+    lake.disable()
+
+
+def test_keys_that_need_not_be_equal_are_not_filtered(lake: Lakebloom, users: DataFrame, orders: DataFrame) -> None:
+    some = users.where("v < 3")
+    query = same_rows(lake, lambda: orders.join(some, (orders.k == some.k) | (orders.w == some.v)))
+    assert lake.explain(query).joins == ()

@@ -264,3 +264,48 @@ def test_random_joins_equal_those_without(
         lake.disable()
         assert found == query(), (step, how, side, keys)
         lake.enable()
+
+
+def test_a_relation_on_both_sides_of_a_join_below(spark: SparkSession, lake: Lakebloom, enabled: DataFrame) -> None:
+    """Spark keeps one relation for both where their columns do not clash: only one of them may lose files."""
+    small = local(spark, [7, 120])
+    parents = enabled.selectExpr("k AS parent", "v AS parent_v")
+
+    def query(how: str, indexed: DataFrame) -> DataFrame:
+        return indexed.join(parents, indexed.k + 200 == parents.parent, how)
+
+    for how in ("inner", "left_outer", "left_anti"):
+        found = rows(query(how, enabled).join(small, "k"))
+        by_hand = rows(lake.prune_join(query(how, enabled), small, "k").join(small, "k"))
+        lake.disable()
+        expected = rows(query(how, enabled).join(small, "k"))
+        lake.enable()
+        assert found == expected, how
+        assert by_hand == expected, how
+
+
+def test_prune_join_refuses_a_name_that_fits_two_columns(
+    spark: SparkSession, lake: Lakebloom, events: DataFrame
+) -> None:
+    two = events.selectExpr("k", "v AS K")
+    with pytest.raises(ColumnNotFoundError, match="several"):
+        lake.prune_join(two, local(spark, [7]), "k")
+
+
+def test_keys_that_need_not_be_equal(spark: SparkSession, lake: Lakebloom, enabled: DataFrame, tmp_path: Path) -> None:
+    """OR offers another way to match, and NOT IN asks for NULLs wherever they are."""
+    write(tmp_path / "some/0.parquet", {"k": pa.array([7, 8], pa.int64())})
+    write(tmp_path / "some/1.parquet", {"k": pa.array([None], pa.int64())})
+    lake.create_index(tmp_path / "some", BloomIndexConfig("some", ["k"], fpp=1e-6))
+    some = spark.read.parquet(str(tmp_path / "some"))
+    small = local(spark, [7, 120])
+    for make in (
+        lambda: enabled.join(small, (enabled.k == small.k) | (enabled.v == 3)),
+        lambda: enabled.join(small, (enabled.k == small.k) | (enabled.v == 3), "left_semi"),
+        lambda: spark.sql("SELECT * FROM {small} WHERE k NOT IN (SELECT k FROM {some})", small=small, some=some),
+        lambda: spark.sql("SELECT * FROM {small} WHERE k IN (SELECT k FROM {some}) OR k > 100", small=small, some=some),
+    ):
+        found = rows(make())
+        lake.disable()
+        assert found == rows(make())
+        lake.enable()

@@ -25,12 +25,13 @@ from lakebloom.tables.listing import is_remote, stat_file
 from lakebloom.tables.rows import TableRows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from lakebloom.index.ask import Reader
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.tree import Predicate
     from lakebloom.store.records import SourceRecord
+    from lakebloom.tables.rows import OpenFile
 
 __all__ = ["Lookups", "Unindexed"]
 
@@ -142,35 +143,43 @@ class _Search:
     def _of_file(self, read: Read, use_threads: bool) -> list[pa.Table]:
         """Return the matching rows of a file as it is now, whatever the index knows about its row groups."""
         if read.row_groups is not None:
-            try:
-                found = self._read(read, use_threads)
-            except (DataFileError, NotFoundError, IndexError):  # it may have no such row groups any more
-                if stat_file(read.file.uri, self._options) == read.file:
-                    raise
-            else:
-                if found is not None:
-                    return found
-            if self._unindexed == "skip":
-                return []
+            found = self._unless_changed(read, use_threads)
+            if found is not None or self._unindexed == "skip":
+                return found or []
         now = stat_file(read.file.uri, self._options) or read.file
         groups = groups_that_can_match(now, self._predicate, self._rows.types)
-        found = self._read(Read(now, groups), use_threads)
-        return self._read(Read(now, None), use_threads) or [] if found is None else found
+        found = None if groups is None else self._unless_changed(Read(now, groups), use_threads)
+        if found is not None:
+            return found
+        # It may be another file by now, to which a footer that was kept does not belong.
+        with self._rows.opened(now, use_kept=False) as opened:
+            return self._matches(opened, opened.row_groups, self._predicate, use_threads)
 
-    def _read(self, read: Read, use_threads: bool) -> list[pa.Table] | None:
+    def _unless_changed(self, read: Read, use_threads: bool) -> list[pa.Table] | None:
         """Return the matching rows; None where the file is another one, so that its row groups mean nothing."""
-        found, question = [], self._predicate if read.question is None else read.question
-        with self._rows.opened(read.file) as opened:
-            for group in opened.row_groups if read.row_groups is None else read.row_groups:
-                asked = opened.read([group], self._asked, use_threads=use_threads)
-                numbers = pc.indices_nonzero(row_mask(question, asked, self._rows.types))
-                if len(numbers):
-                    others = opened.take(group, numbers, self._others, use_threads=use_threads)
-                    found.append(self._output(asked.take(numbers), others))
-        if stat_file(read.file.uri, self._options) == read.file:
-            self._rows.keep_footer(opened)
-        elif read.row_groups is not None:
+        question = self._predicate if read.question is None else read.question
+        try:
+            with self._rows.opened(read.file) as opened:
+                found = self._matches(opened, read.row_groups or (), question, use_threads)
+        except (DataFileError, NotFoundError, IndexError):  # it may have no such row groups any more
+            if stat_file(read.file.uri, self._options) == read.file:
+                raise
             return None
+        if stat_file(read.file.uri, self._options) != read.file:
+            return None
+        self._rows.keep_footer(opened)
+        return found
+
+    def _matches(
+        self, opened: OpenFile, row_groups: Iterable[int], question: Predicate, use_threads: bool
+    ) -> list[pa.Table]:
+        found = []
+        for group in row_groups:
+            asked = opened.read([group], self._asked, use_threads=use_threads)
+            numbers = pc.indices_nonzero(row_mask(question, asked, self._rows.types))
+            if len(numbers):
+                others = opened.take(group, numbers, self._others, use_threads=use_threads)
+                found.append(self._output(asked.take(numbers), others))
         return found
 
     def _output(self, asked: pa.Table, others: pa.Table) -> pa.Table:

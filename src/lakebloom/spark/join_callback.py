@@ -88,6 +88,8 @@ class JoinCallback:
         if question.missing is None:
             files = None if question.known == snapshot.fingerprint else file_lines(snapshot.numbered_files[0])
             return {"fingerprint": snapshot.fingerprint, "files": files}
+        if question.known != snapshot.fingerprint:
+            return {"reason": Reason.STALE_FILTER.value}  # refreshed since, so that other files may be missing
         missing = [TableFile(from_decoded(path), size, mtime) for path, size, mtime in question.missing]
         found = self._filters.of(snapshot, question.column, missing, settings)
         words = None

@@ -86,7 +86,9 @@ def pruned_by_keys(
 
 def _require_column(frame: DataFrame, column: str) -> None:
     names = frame.columns
-    found = [name for name in names if name == column] or [name for name in names if name.lower() == column.lower()]
+    found = [name for name in names if name == column]
+    if frame.sparkSession.conf.get("spark.sql.caseSensitive", "false") != "true":
+        found = [name for name in names if name.lower() == column.lower()]
     if len(found) != 1:
         raise ColumnNotFoundError(
             f"there is no column {column} to join on" if not found else f"the name {column} fits several columns",

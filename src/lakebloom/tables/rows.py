@@ -78,10 +78,13 @@ class TableRows:
         return list_files(self._locations, self._options)
 
     @contextmanager
-    def opened(self, file: TableFile) -> Iterator[OpenFile]:
-        """Open a file, to read some of its rows. Raises DataFileError, here and while it is read."""
+    def opened(self, file: TableFile, *, use_kept: bool = True) -> Iterator[OpenFile]:
+        """Open a file, to read some of its rows. Raises DataFileError, here and while it is read.
+
+        A footer that was kept is that of this file only: whoever uses it has to look afterwards whether it still is.
+        """
         with open_source(file.uri, self._options) as source, reading(file.uri):
-            known = self._footers.get(file)
+            known = self._footers.get(file) if use_kept else None
             parquet = parquet_file(file.uri, source, metadata=None if known is None else known.metadata)
             if known is None:
                 known = _Footer(parquet.metadata, StoredColumns(parquet, case_sensitive=self._case_sensitive))

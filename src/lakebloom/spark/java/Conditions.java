@@ -101,7 +101,7 @@ public final class Conditions {
      * them to nearly everything, and they would have every question about k asked.
      */
     public static List conjuncts(Expression condition) {
-        List parts = condition instanceof And ? chain(condition) : Collections.singletonList(condition);
+        List parts = ands(condition);
         List kept = new ArrayList();
         for (Iterator it = parts.iterator(); it.hasNext();) {
             Expression part = (Expression) it.next();
@@ -207,6 +207,11 @@ public final class Conditions {
         }
         Literal literal = literal(e);
         return literal != null && literal.value() == null;
+    }
+
+    /** The conditions that must all hold. */
+    public static List ands(Expression e) {
+        return e instanceof And ? chain(e) : Collections.singletonList(e);
     }
 
     /** What a chain of ANDs, or of ORs, joins; a single condition is a chain of one. */

@@ -106,6 +106,7 @@ final class Joins {
         List path;
         String index;
         String reason;
+        int[] words;
 
         JsonNode info(LogicalPlan plan) {
             // Our projections are a chain on top of the side, one after the other for several keys.
@@ -146,7 +147,7 @@ final class Joins {
             return found;
         }
         LogicalPlan[] sides = {(LogicalPlan) join.left(), (LogicalPlan) join.right()};
-        for (Iterator it = Conditions.chain((Expression) join.condition().get()).iterator(); it.hasNext();) {
+        for (Iterator it = Conditions.ands((Expression) join.condition().get()).iterator(); it.hasNext();) {
             Object part = it.next();
             if (!(part instanceof EqualTo)) {
                 continue;
@@ -246,7 +247,7 @@ final class Joins {
 
     private static boolean hasRuntimeFilter(LogicalPlan plan, AttributeReference key) {
         if (plan instanceof Filter) {
-            for (Iterator it = Conditions.chain(((Filter) plan).condition()).iterator(); it.hasNext();) {
+            for (Iterator it = Conditions.ands(((Filter) plan).condition()).iterator(); it.hasNext();) {
                 Expression part = (Expression) it.next();
                 if (part instanceof BloomFilterMightContain && part.references().contains(key)) {
                     return true;
@@ -318,7 +319,6 @@ final class Joins {
         if (answer.hasNonNull("reason")) {
             return null;
         }
-        int[] words = (int[]) ((Object[]) filters.get(candidate.index))[1];
         String mark;
         synchronized (this) {
             mark = JoinFilterPlan.MARK + count++;
@@ -332,7 +332,7 @@ final class Joins {
             done.clear();
         }
         done.put(mark, info);
-        return new JoinFilterPlan(candidate.scan.files.sparkSession(), side, candidate.key, words, mark).filtered();
+        return new JoinFilterPlan(candidate.scan.files.sparkSession(), side, candidate.key, candidate.words, mark).filtered();
     }
 
     /** Asks for the files that the filter knows, then for the filter with those added that it does not. */
@@ -353,6 +353,7 @@ final class Joins {
             files = new Object[] {first.get("fingerprint").asText(), new KnownFiles(first.get("files").asText())};
             known.put(candidate.index, files);
         }
+        question.put("known", (String) files[0]);
         ArrayNode missing = question.putArray("missing");
         Seq nothing = seq(Collections.emptyList());
         List listed = LakebloomFileIndex.files(candidate.scan.files.location().listFiles(nothing, nothing));
@@ -372,8 +373,11 @@ final class Joins {
             ByteBuffer bytes = ByteBuffer.wrap(second.get("words").binaryValue()).order(ByteOrder.LITTLE_ENDIAN);
             int[] words = new int[bytes.remaining() / 4];
             bytes.asIntBuffer().get(words);
-            filters.put(candidate.index, new Object[] {second.get("filter").asText(), words});
+            filter = new Object[] {second.get("filter").asText(), words};
+            filters.put(candidate.index, filter);
         }
+        // Not from the map: another query may have put the filter of another column there.
+        candidate.words = filter == null ? null : (int[]) filter[1];
         return second;
     }
 

@@ -102,7 +102,7 @@ public final class Scan {
         Set names = new HashSet(Arrays.asList(files.partitionSchema().fieldNames()));
         List found = new ArrayList();
         if (condition != null && !names.isEmpty()) {
-            for (Iterator it = Conditions.chain(condition).iterator(); it.hasNext();) {
+            for (Iterator it = Conditions.ands(condition).iterator(); it.hasNext();) {
                 Expression part = (Expression) it.next();
                 if (part.deterministic() && !SubqueryExpression.hasSubquery(part) && only(part, names)) {
                     found.add(part);
