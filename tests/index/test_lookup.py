@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakebloom import BloomIndexConfig, col, errors
-from lakebloom.index import embedded_groups
+from lakebloom.index import embedded_groups, narrowing
 from lakebloom.tables import rows as rows_module
 from tests.index.lake import NAME, Lake, Question, assert_answers, columns_of, questions
 
@@ -188,8 +188,11 @@ def test_only_candidates_are_opened_and_only_matches_are_read_whole(
 
 
 @pytest.mark.parametrize("granularity", ["file", "row_group", 7])
-def test_long_lists_are_asked_of_each_file_in_part(lake: Lake, granularity: str | int) -> None:
+def test_long_lists_are_asked_of_each_file_in_part(
+    lake: Lake, granularity: str | int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Lists are cut down for each file; what they find must not change, in any place of a predicate."""
+    monkeypatch.setattr(narrowing, "_MAX_PAIRS", 200)
     lake.fill(range(5))
     lake.create(BloomIndexConfig(NAME, ["k", "s"], granularity=granularity, fpp=0.2))
     reader = lake.open()

@@ -131,3 +131,8 @@ def test_a_watch_leaves_no_descriptor_behind(table: Path) -> None:
         assert watch.is_quiet()
         del watch
     assert len(list(Path("/proc/self/fd").iterdir())) <= before
+    watch = Watch()
+    watch.enter(str(table), is_root=True)
+    watch.give_up()
+    assert not watch.is_quiet()
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before

@@ -28,6 +28,8 @@ __all__ = ["LONG_LIST", "Narrowing", "long_lists"]
 
 LONG_LIST = 8
 """From so many values on a list is cut down."""
+_MAX_PAIRS = 1 << 24
+"""How many values and units are compared at a time: each takes a byte."""
 
 
 def long_lists(predicate: Predicate) -> list[IsIn]:
@@ -53,6 +55,11 @@ class Narrowing:
 
     def of_units(self, segment: Segment, units: IntArray) -> list[Predicate]:
         """Return the predicate for each of these units, which can match."""
+        step = max(1, _MAX_PAIRS // max(len(leaf.values) for leaf in self._lists))
+        parts = (units[start : start + step] for start in range(0, len(units), step))
+        return [question for part in parts for question in self._of_some(segment, part)]
+
+    def _of_some(self, segment: Segment, units: IntArray) -> list[Predicate]:
         found: list[tuple[IsIn, BoolArray]] = []
         for leaf in self._lists:
             column = self._resolve(leaf.column)

@@ -208,7 +208,7 @@ def _single(h: int, layer: int) -> tuple[int, tuple[np.uint64, ...]]:
     """Return the hash under which a layer holds a value, and the bits that it sets, as four numbers."""
     hashes = np.array([h], dtype=np.uint64)
     mixed = hashes if layer == 0 else mix(hashes)
-    return int(mixed[0]), tuple(portable.masks(mixed).view(np.uint64)[0])
+    return int(mixed[0]), tuple(portable.masks(mixed).astype("<u4", copy=False).view(np.uint64)[0])
 
 
 def _probe_one(layers: list[TileReader], h: int) -> BoolArray:

@@ -58,12 +58,13 @@ class Watch:
         descriptor = -1 if libc is None else libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         self._descriptor = descriptor
         self._usable = descriptor >= 0
-        if descriptor >= 0:
-            weakref.finalize(self, os.close, descriptor)
+        self._close = weakref.finalize(self, os.close, descriptor) if descriptor >= 0 else None
 
     def give_up(self) -> None:
-        """Promise nothing: the listing depends on what cannot be watched."""
+        """Promise nothing: the listing depends on what cannot be watched. What was watched is free for others."""
         self._usable = False
+        if self._close is not None:
+            self._close()
 
     def enter(self, directory: str, *, is_root: bool = False) -> None:
         """Watch a directory that is about to be read. Roots are also looked at by name: they may be exchanged."""
