@@ -97,6 +97,7 @@ def run(console: Console) -> Outcome:
         }
         results += compare(console, lake, parts, written)
     spark.stop()
+    shutil.rmtree(FOLDER)  # a gigabyte that the next run would write anew
     return Outcome(results)
 
 
