@@ -204,6 +204,14 @@ def test_prune_join_needs_no_enable(spark: SparkSession, lake: Lakebloom, events
     assert (scan.files, scan.files_kept) == (FILES, 2)
 
 
+def test_prune_join_twice_leaves_out_more(spark: SparkSession, lake: Lakebloom, events: DataFrame) -> None:
+    few, fewer = local(spark, [7, 60, 120]), local(spark, [60, 400])
+    once = lake.prune_join(events, few, "k")
+    twice = lake.prune_join(once, fewer, "k")
+    assert (len(once.inputFiles()), len(twice.inputFiles())) == (3, 1)
+    assert rows(twice.join(few, "k", "semi").join(fewer, "k", "semi")) == rows(events.where("k = 60"))
+
+
 def test_prune_join_on_several_keys(spark: SparkSession, lake: Lakebloom, tmp_path: Path) -> None:
     for number in range(9):
         columns = {"a": pa.array([number % 3], pa.int64()), "b": pa.array([number // 3], pa.int64())}

@@ -186,7 +186,7 @@ def _advice(name: str, snapshot: Snapshot, reading: Reading) -> Advice | Unanswe
     known = [column for column in map(resolver(snapshot), columns(reading.predicate)) if column is not None]
     if known and segments and not any(segment.column_type(column) for segment in segments for column in known):
         return Unanswered(name, Reason.READ_DIFFERS)
-    pruned = tuple(ask_each(pruner, segments))
+    pruned = tuple(ask_each(pruner, segments, remote=snapshot.is_remote))
     files, of_units = snapshot.numbered_files
     kept = np.zeros(len(files), dtype=np.bool_)
     for segment, numbers in zip(pruned, of_units, strict=True):

@@ -12,7 +12,7 @@ import pyarrow as pa
 from lakebloom.errors import CorruptIndexError, InvalidArgumentError
 from lakebloom.index.as_read import AsRead, ReadSchema
 from lakebloom.index.snapshot import Snapshot
-from lakebloom.index.threads import CORES, pool
+from lakebloom.index.threads import CORES, REQUESTS, pool
 from lakebloom.predicate.prune import Pruner
 from lakebloom.predicate.tree import Node
 from lakebloom.storage import to_local_path
@@ -116,20 +116,22 @@ def prune(snapshot: Snapshot, predicate: Predicate) -> list[Pruned]:
     source = snapshot.entry.source
     schema = msgspec.json.decode(source.schema_json or "{}")
     if not defaults(schema):
-        return ask_each(pruner, snapshot.segments)
+        return ask_each(pruner, snapshot.segments, remote=snapshot.is_remote)
     # A file without the column was indexed as NULL, and is read as the default.
     as_read = ReadSchema(source.format, schema)
-    return ask_each(pruner, [AsRead(segment, as_read) for segment in snapshot.segments])
+    segments = [AsRead(segment, as_read) for segment in snapshot.segments]
+    return ask_each(pruner, segments, remote=snapshot.is_remote)
 
 
-def ask_each(pruner: Pruner, segments: Sequence[UnitFilters]) -> list[Pruned]:
-    """Ask several segments, at the same time where there is much to ask."""
+def ask_each(pruner: Pruner, segments: Sequence[UnitFilters], *, remote: bool) -> list[Pruned]:
+    """Ask several segments, at the same time where there is much to ask, or where each waits for the network."""
     work = pruner.num_values * sum(segment.num_units for segment in segments)
-    if len(segments) < 2 or work < _MUCH_WORK or CORES < 2:
+    workers = REQUESTS if remote else CORES if work >= _MUCH_WORK else 1
+    if len(segments) < 2 or workers < 2:
         return [pruner.can_match(segment) for segment in segments]
     # The first one alone: it makes what is common to all.
     first = pruner.can_match(segments[0])
-    return [first, *pool(CORES).map(pruner.can_match, segments[1:])]
+    return [first, *pool(workers).map(pruner.can_match, segments[1:])]
 
 
 def candidates_of(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:

@@ -16,7 +16,7 @@ from lakebloom.errors import DataFileError, InvalidArgumentError, NotFoundError,
 from lakebloom.index.ask import require_predicate
 from lakebloom.index.embedded_groups import groups_that_can_match
 from lakebloom.index.reads import Read, Unindexed, candidate_reads, reads_of
-from lakebloom.index.threads import CORES, pool
+from lakebloom.index.threads import CORES, REQUESTS, pool
 from lakebloom.predicate.rows import row_mask
 from lakebloom.predicate.tree import columns as columns_of
 from lakebloom.tables.columns import format_name, parse_name
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from lakebloom.tables.rows import OpenFile
 
 __all__ = ["Lookups", "Unindexed"]
-
-_REQUESTS = 16
-"""How many files of an object store are read at a time: each waits for the network."""
 
 
 class Lookups:
@@ -128,7 +125,7 @@ class _Search:
     def run(self, reads: Sequence[Read]) -> Iterator[pa.Table]:
         """Yield the matching rows of each file, in the order of the reads; those of no file are left out."""
         if len(reads) > 1:
-            threads = pool(_REQUESTS if is_remote(reads[0].file.uri) else CORES)
+            threads = pool(REQUESTS if is_remote(reads[0].file.uri) else CORES)
             tasks = [threads.submit(self._of_file, read, False) for read in reads]
             try:
                 for task in tasks:

@@ -50,6 +50,11 @@ class Snapshot:
         """Each file that the index knows, as it was when it was last indexed."""
         return {file.uri: file for segment in self.segments for file in segment.units.distinct_files}
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether a question waits for the network."""
+        return not self.storage.uri.startswith("file:")
+
     def unknown(self, listed: Sequence[TableFile]) -> list[TableFile]:
         """Return those of the listed files that the index does not know as they are now."""
         return self._compared(listed).unknown

@@ -6,9 +6,11 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
-__all__ = ["CORES", "pool"]
+__all__ = ["CORES", "REQUESTS", "pool"]
 
 CORES = os.cpu_count() or 1
+REQUESTS = 16
+"""How many things are read from an object store at a time: each waits for the network."""
 
 
 @lru_cache(maxsize=4)

@@ -219,7 +219,8 @@ public final class LakebloomRule extends Rule {
         if (wanted == null) {
             return "IN_LIST_TOO_LONG";
         }
-        LogicalPlan pruned = partners.pruned(plan, origin, wanted);
+        // Each call has its own keys: what an earlier one left out does not keep this one from leaving out more.
+        LogicalPlan pruned = partners.pruned(plan, origin, wanted, origin.purpose() + " " + System.nanoTime());
         return pruned == plan ? "NOT_SELECTIVE" : (Object) pruned;
     }
 

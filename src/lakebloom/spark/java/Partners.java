@@ -26,6 +26,7 @@ import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.View;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
+import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
@@ -55,8 +56,8 @@ final class Partners {
             LogicalPlan few = sides[pair.side];
             if (isSafe(join, 1 - pair.side) && isAtHand(few)) {
                 Origin origin = origin(sides[1 - pair.side], pair.other);
-                if (origin != null && origin.isAskable(rule, pair.key)) {
-                    LogicalPlan pruned = pruned(sides[1 - pair.side], origin, keys(few, pair.key));
+                if (origin != null && origin.isAskable(rule, pair.key) && !origin.isDone(rule)) {
+                    LogicalPlan pruned = pruned(sides[1 - pair.side], origin, keys(few, pair.key), origin.purpose());
                     changed |= pruned != sides[1 - pair.side];
                     sides[1 - pair.side] = pruned;
                 }
@@ -121,12 +122,12 @@ final class Partners {
     }
 
     /** The plan without the files that hold none of the keys, or the plan itself. */
-    LogicalPlan pruned(LogicalPlan plan, Origin origin, Set keys) throws Exception {
+    LogicalPlan pruned(LogicalPlan plan, Origin origin, Set keys, String purpose) throws Exception {
         if (keys == null || keys.isEmpty()) {
             return plan;
         }
         Expression condition = new InSet(origin.column, CollectionConverters.asScala(keys).toSet());
-        LogicalRelation fewer = rule.pruned(origin.relation, condition, LakebloomFileIndex.KEYS + origin.column.name());
+        LogicalRelation fewer = rule.pruned(origin.relation, condition, purpose);
         if (fewer == null || ((LakebloomFileIndex) ((HadoopFsRelation) fewer.relation()).location()).keepsAll()) {
             return plan;
         }
@@ -159,6 +160,16 @@ final class Partners {
         Origin(LogicalRelation relation, AttributeReference column) {
             this.relation = relation;
             this.column = column;
+        }
+
+        String purpose() {
+            return LakebloomFileIndex.KEYS + column.name();
+        }
+
+        /** Whether files were left out here already, as they are when the optimizer comes by again. */
+        boolean isDone(LakebloomRule rule) {
+            FileIndex location = ((HadoopFsRelation) relation.relation()).location();
+            return location instanceof LakebloomFileIndex && ((LakebloomFileIndex) location).isOf(rule, purpose());
         }
 
         /** Whether an index may know which files hold keys of this type. */
