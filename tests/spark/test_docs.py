@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +51,9 @@ def test_quickstart(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureF
         exec(compile(block, "QUICKSTART.md", "exec"), names)
     assert names["spark"] is spark  # there is one session, which the page would have started
     printed = capsys.readouterr().out
-    assert "39 of 40 files skipped" in printed
-    assert "FULL, 1 of 40 files read" in printed
+    # The keys are random, and now and then a filter says perhaps for one that it does not hold.
+    assert re.search("3[6-9] of 40 files skipped", printed)
+    assert re.search("FULL, [1-4] of 40 files read", printed)
 
 
 def test_object_stores(spark: SparkSession, tmp_path: Path, s3_options: dict[str, str]) -> None:  # noqa: F811
