@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-WRITERS, COMMITS = 8, 50
+WRITERS, COMMITS, COMMITS_ON_S3 = 8, 50, 20
 
 
 def assert_nothing_lost(uri: str, options: Mapping[str, str], won: list[list[int]], commits: int) -> None:
@@ -41,4 +41,4 @@ def test_processes_on_local_disk(tmp_path: Path) -> None:
 def test_processes_on_s3(s3_options: dict[str, str]) -> None:  # noqa: F811
     uri = f"s3://{BUCKET}/{uuid.uuid4().hex}/i"
     Log(open_storage(uri, s3_options), "i").create(entry())
-    assert_nothing_lost(uri, s3_options, race(uri, s3_options, WRITERS, COMMITS), COMMITS)
+    assert_nothing_lost(uri, s3_options, race(uri, s3_options, WRITERS, COMMITS_ON_S3), COMMITS_ON_S3)
