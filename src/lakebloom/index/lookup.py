@@ -19,7 +19,7 @@ from lakebloom.index.reads import Read, Unindexed, candidate_reads, reads_of
 from lakebloom.index.threads import CORES, REQUESTS, pool
 from lakebloom.predicate.rows import row_mask
 from lakebloom.predicate.tree import columns as columns_of
-from lakebloom.tables.columns import format_name, parse_name
+from lakebloom.tables.columns import top_level_name
 from lakebloom.tables.inventory import Inventory
 from lakebloom.tables.listing import is_remote, stat_file
 from lakebloom.tables.rows import TableRows
@@ -117,7 +117,7 @@ class _Search:
         unindexed: Unindexed,
     ) -> None:
         self._rows, self._predicate, self._options, self._unindexed = rows, predicate, options, unindexed
-        wanted = rows.top_level_names if columns is None else [_top_level(name) for name in columns]
+        wanted = rows.top_level_names if columns is None else [top_level_name(name) for name in columns]
         self.output = rows.schema_of(wanted)
         self._asked = rows.schema_of(dict.fromkeys(path[0] for path in columns_of(predicate)))
         self._others = rows.schema_of(name for name in self.output.names if name not in self._asked.names)
@@ -182,12 +182,3 @@ class _Search:
     def _output(self, asked: pa.Table, others: pa.Table) -> pa.Table:
         columns = [(asked if name in self._asked.names else others)[name] for name in self.output.names]
         return pa.table(columns, schema=self.output)
-
-
-def _top_level(name: str) -> str:
-    path = parse_name(name)
-    if len(path) > 1:
-        raise InvalidArgumentError(
-            "lookup returns whole columns", found=format_name(path), hint=f"ask for {format_name(path[:1])}"
-        )
-    return path[0]

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import LakebloomError
 from lakebloom.index.ask import candidates_of, prune
+from lakebloom.index.column_sizes import StoredColumn, stored_columns
 from lakebloom.index.freshness import Freshness, freshness
 from lakebloom.index.health import ColumnHealth, SegmentHealth, column_health, segment_health
 from lakebloom.index.query_reports import FileState, ScanReport, Use
 from lakebloom.index.reports import IndexRecord, VersionRecord, history_of
 from lakebloom.index.snapshot import Snapshot
-from lakebloom.index.stored_columns import StoredColumn, stored_columns
 from lakebloom.predicate.text import to_text
 from lakebloom.report.steps import Step, next_steps
 

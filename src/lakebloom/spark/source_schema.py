@@ -18,7 +18,7 @@ from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, Unsuppor
 from lakebloom.predicate.parse import parse
 from lakebloom.predicate.tree import columns as columns_of
 from lakebloom.predicate.tree import from_json
-from lakebloom.tables.columns import format_name, parse_name
+from lakebloom.tables.columns import format_name, top_level_name
 from lakebloom.tables.spark_schema import arrow_schema, leaf_types
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ class SourceSchema:
 
         Raises UnsupportedTypeError for a column that only Spark can read.
         """
-        names = [field["name"] for field in self._fields] if columns is None else [_top_level(name) for name in columns]
+        names = (
+            [field["name"] for field in self._fields] if columns is None else [top_level_name(name) for name in columns]
+        )
         fields = [self._field(name) for name in names]
         for field in fields:
             _require_readable(field)
@@ -132,15 +134,6 @@ class SourceSchema:
 
 def _schema_json(fields: Iterable[dict[str, Any]]) -> str:
     return json.dumps({"type": "struct", "fields": list(fields)})
-
-
-def _top_level(name: str) -> str:
-    path = parse_name(name)
-    if len(path) > 1:
-        raise InvalidArgumentError(
-            "whole columns are read", found=format_name(path), hint=f"name {format_name(path[:1])}"
-        )
-    return path[0]
 
 
 def _nullable(kind: Any) -> Any:

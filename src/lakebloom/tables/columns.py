@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lakebloom.errors import InvalidArgumentError, UnsupportedTypeError
 
-__all__ = ["ColumnPath", "arrow_type", "folded_name", "format_name", "parse_name"]
+__all__ = ["ColumnPath", "arrow_type", "folded_name", "format_name", "parse_name", "top_level_name"]
 
 ColumnPath: TypeAlias = tuple[str, ...]
 
@@ -67,6 +67,22 @@ def parse_name(name: str) -> ColumnPath:
         if name[at] != ".":
             raise InvalidArgumentError("a column name's parts are joined by dots", found=name)
         at += 1
+
+
+def top_level_name(name: str) -> str:
+    """Return the name of a whole column, without quotes. Raises InvalidArgumentError for a leaf of a struct.
+
+    >>> top_level_name("`a.b`")
+    'a.b'
+    """
+    path = parse_name(name)
+    if len(path) > 1:
+        raise InvalidArgumentError(
+            "whole columns are read, not leaves of structs",
+            found=format_name(path),
+            hint=f"ask for {format_name(path[:1])}",
+        )
+    return path[0]
 
 
 def format_name(path: Sequence[str]) -> str:
