@@ -27,3 +27,10 @@ def database(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
     spark.sql(f"CREATE DATABASE {name} LOCATION '{tmp_path / 'warehouse'}'")
     yield name
     spark.sql(f"DROP DATABASE {name} CASCADE")
+
+
+@pytest.fixture
+def source(spark: SparkSession, lake: Lakebloom) -> Lakebloom:
+    """The same, whose data source the session knows."""
+    lake.register_source()
+    return lake
