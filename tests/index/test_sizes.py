@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakebloom import BloomIndexConfig, Sbbf, hash_values, sizing
+from lakebloom import BloomIndexConfig, Sbbf, hash_values
 from lakebloom.index import sizes
+from lakebloom.sbbf import sizing
 from lakebloom.sbbf.layers import mix
 from lakebloom.store.tiles import read_tile
 from tests.index.lake import NAME, Lake
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from lakebloom.sbbf.kernels import HashArray
     from lakebloom.store.records import TileRecord
 
 UNIT_ROWS = 25_000
@@ -193,3 +195,22 @@ def test_counting_distinct_values(distinct: int) -> None:
     repeated = np.concatenate([hashes, hashes[: distinct // 2], hashes[: distinct // 3]])
     assert 0.99 * distinct <= sizes.distinct(repeated) <= 1.02 * distinct + 2
     assert sizes.distinct(hashes) == distinct, "of unique values all"
+
+
+@pytest.mark.parametrize(("distinct", "fpp"), [(10, 0.01), (50, 0.01), (50, 1e-3), (333, 1e-4), (1000, 0.01)])
+def test_few_values_get_no_more_blocks_than_they_need(distinct: int, fpp: float) -> None:
+    """Filters of so many values keep the rate on average, and those with a block less do not."""
+    rate = sizing.layer_fpps(fpp)[0]
+    hashes = hash_values(np.arange(2000 * distinct)).reshape(2000, distinct)
+    blocks = sizes.blocks_for(distinct, fpp)
+    assert _mean_rate(blocks, hashes) <= 1.03 * rate
+    assert blocks == 1 or _mean_rate(blocks - 1, hashes) > rate
+
+
+def _mean_rate(blocks: int, contents: HashArray) -> float:
+    rates = []
+    for hashes in contents:
+        f = Sbbf(blocks)
+        f.insert_hashes(hashes)
+        rates.append(f.fpp)
+    return float(np.mean(rates))

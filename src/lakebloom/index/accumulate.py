@@ -55,8 +55,9 @@ class TileBuilder:
     def __init__(self, writer: SegmentWriter, num_columns: int, fpp: float, expected_items: int | None) -> None:
         self._writer = writer
         self._fpp = fpp
-        self._num_layers = len(sizing.layer_fpps(fpp))
-        self._fixed_blocks = 0 if expected_items is None else sizes.blocks_for(expected_items, fpp)
+        rates = sizing.layer_fpps(fpp)
+        self._num_layers = len(rates)
+        self._fixed_blocks = 0 if expected_items is None else sizing.num_blocks(expected_items, rates[0])
         self._open: list[_UnitHashes | None] = [None] * num_columns
         self._closed: list[list[_UnitHashes]] = [[] for _ in range(num_columns)]
         self.pending = 0

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
     ResultT = TypeVar("ResultT")
 
-_MUCH_WORK = 200_000
-"""From so many pairs of value and unit on, threads are worth their while."""
+_MUCH_WORK, _MANY_VALUES = 200_000, 8
+"""From so many pairs of value and unit on threads are worth their while; a few values ask too little between one call
+and the next, and threads would wait for each other."""
 
 CANDIDATES_SCHEMA = pa.schema(
     [
@@ -126,7 +127,8 @@ def prune(snapshot: Snapshot, predicate: Predicate) -> list[Pruned]:
 def ask_each(pruner: Pruner, segments: Sequence[UnitFilters], *, remote: bool) -> list[Pruned]:
     """Ask several segments, at the same time where there is much to ask, or where each waits for the network."""
     work = pruner.num_values * sum(segment.num_units for segment in segments)
-    workers = REQUESTS if remote else CORES if work >= _MUCH_WORK else 1
+    is_much = work >= _MUCH_WORK and pruner.num_values >= _MANY_VALUES
+    workers = REQUESTS if remote else CORES if is_much else 1
     if len(segments) < 2 or workers < 2:
         return [pruner.can_match(segment) for segment in segments]
     # The first one alone: it makes what is common to all.

@@ -251,5 +251,5 @@ class _Asking:
     def _entirely_null(self, column: ColumnPath) -> BoolArray:
         counts, known = self._filters.null_counts(column)
         rows = self._filters.row_counts()
-        only_nulls: BoolArray = known & (rows >= 0) & (counts == rows)
-        return only_nulls
+        only_nulls: BoolArray = counts == rows
+        return known & (rows >= 0) & only_nulls if only_nulls.any() else only_nulls

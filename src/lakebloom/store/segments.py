@@ -213,19 +213,20 @@ def _single(h: int, layer: int) -> tuple[int, tuple[np.uint64, ...]]:
 
 def _probe_one(layers: list[TileReader], h: int) -> BoolArray:
     """Tell for each unit of a tile whether it may hold one value. The same for each tile, so little is made anew."""
-    hit: BoolArray = np.ones(layers[0].tile.num_units, dtype=np.bool_)
+    passed: np.ndarray[Any, Any] | None = None
     for number, layer in enumerate(layers):
-        passed = np.flatnonzero(hit) if number else ()
-        if number and not len(passed):
-            break  # before the row is read: on an object store that is a request
         mixed, masks = _single(h, number)
         blocks = layer.row((mixed >> 32) * layer.tile.num_blocks >> 32)
-        if number == 0:
-            for i, mask in enumerate(masks):
-                hit &= blocks[:, i] & mask == mask
-            continue
-        some = blocks[passed]
-        hit[passed] = np.logical_and.reduce([some[:, i] & mask == mask for i, mask in enumerate(masks)])
+        for i, mask in enumerate(masks):  # each quarter of a block leaves few units to the next one
+            passed = (
+                np.flatnonzero(blocks[:, i] & mask == mask)
+                if passed is None
+                else passed[blocks[passed, i] & mask == mask]
+            )
+        if not len(passed):
+            break  # before the next row is read: on an object store that is a request
+    hit: BoolArray = np.zeros(layers[0].tile.num_units, dtype=np.bool_)
+    hit[passed] = True
     return hit
 
 
