@@ -260,11 +260,13 @@ def test_a_lookup_reads_a_file_that_was_replaced_since_it_was_listed(
     opened = TableRows.opened
     new_files = [columns(range(100, 103)), None, columns(range(21, 41)), None]
 
-    def replace_then_open(self: TableRows, file: TableFile, **given: bool) -> AbstractContextManager[OpenFile]:
+    def replace_then_open(
+        self: TableRows, file: TableFile, asked: pa.Schema, **given: bool
+    ) -> AbstractContextManager[OpenFile]:
         new = new_files.pop(0)
         if new is not None:
             lake.write("f1", new, **PLAIN)
-        return opened(self, file, **given)
+        return opened(self, file, asked, **given)
 
     monkeypatch.setattr(TableRows, "opened", replace_then_open)
     reader = lake.open()
@@ -294,10 +296,12 @@ def test_a_lookup_reads_a_new_file_that_is_replaced_while_it_is_read(
         assert reader.lookup(NAME, col("k") == 1015).num_rows == 1
         new = [keys]
 
-        def replace_then_open(self: TableRows, file: TableFile, new: list[range] = new, **given: bool) -> Any:
+        def replace_then_open(
+            self: TableRows, file: TableFile, asked: pa.Schema, new: list[range] = new, **given: bool
+        ) -> Any:
             if file.uri.endswith("/new.parquet") and new:
                 lake.write("new", columns(new.pop()), **options)
-            return opened(self, file, **given)
+            return opened(self, file, asked, **given)
 
         monkeypatch.setattr(TableRows, "opened", replace_then_open)
         found = reader.lookup(NAME, col("k") == 1015)

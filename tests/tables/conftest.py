@@ -24,14 +24,12 @@ def unprivileged(tmp_path: Path) -> Iterator[None]:
     if os.geteuid() != 0:
         yield
         return
-    closed = [parent for parent in tmp_path.parents if parent.name.startswith("pytest-")]
-    for parent in closed:
-        parent.chmod(0o711)
+    for parent in tmp_path.parents:  # they stay open: a test of another process may be among them
+        if parent.stat().st_mode & 0o011 != 0o011:
+            parent.chmod(0o711)
     os.chown(tmp_path, _NOBODY, -1)
     os.seteuid(_NOBODY)
     try:
         yield
     finally:
         os.seteuid(0)
-        for parent in closed:
-            parent.chmod(0o700)

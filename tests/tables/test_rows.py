@@ -43,7 +43,7 @@ def table_of(
 def read(path: Path, columns: dict[str, Any], *schema: tuple[str, Any], **options: Any) -> list[dict[str, Any]]:
     table, file = table_of(path, columns, *schema, **options)
     wanted = table.schema_of(table.top_level_names)
-    with table.opened(file) as opened:
+    with table.opened(file, wanted) as opened:
         whole = opened.read(opened.row_groups, wanted)
     whole.validate(full=True)
     assert pa.Table.from_batches(table.batches(file, None, wanted), wanted) == whole

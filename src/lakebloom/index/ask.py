@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
 from lakebloom.errors import CorruptIndexError, InvalidArgumentError
-from lakebloom.index.as_read import AsRead, ReadSchema
+from lakebloom.index.as_read import AsRead
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.index.threads import CORES, REQUESTS, pool
 from lakebloom.predicate.prune import Pruner
 from lakebloom.predicate.tree import Node
 from lakebloom.storage import to_local_path
 from lakebloom.tables.columns import folded_name
-from lakebloom.tables.spark_schema import defaults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -113,15 +111,15 @@ def resolver(snapshot: Snapshot) -> Resolver:
 
 def prune(snapshot: Snapshot, predicate: Predicate) -> list[Pruned]:
     """Return for each segment which units can match and why."""
+    return _ask(snapshot, predicate, snapshot.segments)
+
+
+def _ask(snapshot: Snapshot, predicate: Predicate, filters: Sequence[UnitFilters]) -> list[Pruned]:
     pruner = Pruner(predicate, resolve=resolver(snapshot))
-    source = snapshot.entry.source
-    schema = msgspec.json.decode(source.schema_json or "{}")
-    if not defaults(schema):
-        return ask_each(pruner, snapshot.segments, remote=snapshot.is_remote)
+    as_read = snapshot.as_read
     # A file without the column was indexed as NULL, and is read as the default.
-    as_read = ReadSchema(source.format, schema)
-    segments = [AsRead(segment, as_read) for segment in snapshot.segments]
-    return ask_each(pruner, segments, remote=snapshot.is_remote)
+    asked = filters if as_read is None else [AsRead(units, as_read) for units in filters]
+    return ask_each(pruner, asked, remote=snapshot.is_remote)
 
 
 def ask_each(pruner: Pruner, segments: Sequence[UnitFilters], *, remote: bool) -> list[Pruned]:
@@ -147,6 +145,12 @@ def candidates_of(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:
 
 def candidate_units(snapshot: Snapshot, predicate: Predicate) -> Iterator[tuple[Segment, IntArray]]:
     """Yield the numbers of the units that can match for each segment that has any."""
+    whole = snapshot.side_by_side
+    if whole is not None:
+        (pruned,) = _ask(snapshot, predicate, [whole])
+        if pruned.keep.any():
+            yield from whole.by_segment(np.flatnonzero(pruned.keep & np.concatenate(snapshot.current)))
+        return
     for number, (segment, pruned) in enumerate(zip(snapshot.segments, prune(snapshot, predicate), strict=True)):
         if pruned.keep.any():
             yield segment, np.flatnonzero(pruned.keep & snapshot.current[number])

@@ -69,13 +69,13 @@ class Lookups:
             reads = sorted(candidate_reads(snapshot, predicate), key=lambda read: read.file.uri)
         else:
             reads = reads_of(snapshot, predicate, table.inventory.files(), unindexed)
-        parts, found = [pa.Table.from_batches([], schema=search.output)], 0
+        parts, found = [], 0
         for part in search.run(reads):
             parts.append(part)
             found += part.num_rows
             if limit is not None and found >= limit:
                 break
-        whole = pa.concat_tables(parts)
+        whole = pa.concat_tables(parts) if parts else search.output.empty_table()
         return whole if limit is None else whole.slice(0, limit)
 
     def _table_of(self, source: SourceRecord) -> _Table:
@@ -149,14 +149,14 @@ class _Search:
         if found is not None:
             return found
         # It may be another file by now, to which a footer that was kept does not belong.
-        with self._rows.opened(now, use_kept=False) as opened:
+        with self._rows.opened(now, self._asked, use_kept=False) as opened:
             return self._matches(opened, opened.row_groups, self._predicate, use_threads)
 
     def _unless_changed(self, read: Read, use_threads: bool) -> list[pa.Table] | None:
         """Return the matching rows; None where the file is another one, so that its row groups mean nothing."""
         question = self._predicate if read.question is None else read.question
         try:
-            with self._rows.opened(read.file) as opened:
+            with self._rows.opened(read.file, self._asked) as opened:
                 found = self._matches(opened, read.row_groups or (), question, use_threads)
         except (DataFileError, NotFoundError, IndexError):  # it may have no such row groups any more
             if stat_file(read.file.uri, self._options) == read.file:

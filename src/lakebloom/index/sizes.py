@@ -69,9 +69,7 @@ def _rate(ndv: int, blocks: int) -> float:
     How many of them a block gets is a binomial variable, of which the Poisson variable of ``sizing`` is the limit: with
     few blocks it is wider, and asks for one more. The mean of (1 - (31/32)^i)^8 is a sum of nine powers.
     """
-    terms = (
-        (-1) ** j * math.comb(8, j) * math.exp(ndv * math.log1p(((31 / 32) ** j - 1) / blocks)) for j in range(9)
-    )
+    terms = ((-1) ** j * math.comb(8, j) * math.exp(ndv * math.log1p(((31 / 32) ** j - 1) / blocks)) for j in range(9))
     return math.fsum(terms)
 
 

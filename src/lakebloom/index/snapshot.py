@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
+from lakebloom.index.as_read import ReadSchema
 from lakebloom.store.segments import Segment
+from lakebloom.store.side_by_side import SideBySide
+from lakebloom.tables.spark_schema import defaults
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -54,6 +58,18 @@ class Snapshot:
     def is_remote(self) -> bool:
         """Whether a question waits for the network."""
         return not self.storage.uri.startswith("file:")
+
+    @cached_property
+    def side_by_side(self) -> SideBySide | None:
+        """All segments as one, where that is quicker to ask."""
+        return None if self.is_remote else SideBySide.of(self.segments)
+
+    @cached_property
+    def as_read(self) -> ReadSchema | None:
+        """How files are read that lack a column with a default; None where the table has no defaults."""
+        source = self.entry.source
+        schema = msgspec.json.decode(source.schema_json or "{}")
+        return ReadSchema(source.format, schema) if defaults(schema) else None
 
     def unknown(self, listed: Sequence[TableFile]) -> list[TableFile]:
         """Return those of the listed files that the index does not know as they are now."""

@@ -28,6 +28,7 @@ from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.spark_types import Kind, SparkType, fits, spark_type
 from lakebloom.predicate.tree import Literal
 from lakebloom.sbbf.hashing import hash_array
+from lakebloom.sbbf.kernels.portable import hash_one
 from lakebloom.sbbf.plain_arrays import plain_array
 from lakebloom.tables.columns import arrow_type
 
@@ -38,6 +39,9 @@ __all__ = ["to_array", "to_hash", "to_hashes", "why_kept"]
 
 _EXACT = frozenset({Kind.INTEGER, Kind.DECIMAL})
 _OWN_TYPE_ONLY = frozenset({Kind.STRING, Kind.BINARY, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ})
+
+_TEXTS = frozenset({"string", "binary"})
+_INTEGERS = {"smallint": 16, "int": 32, "bigint": 64}
 
 
 def to_hash(literal: Literal, column_type: str) -> int | None:
@@ -57,6 +61,10 @@ def to_hashes(literals: Sequence[Literal], column_type: str) -> tuple[HashArray,
 
     If one could not, no hash is returned: a list with an unknown value may match anywhere.
     """
+    if len(literals) == 1:
+        plain = _plain_bytes(literals[0], column_type)
+        if plain is not None:
+            return np.array([hash_one(plain)], dtype=np.uint64), True
     nothing = np.empty(0, dtype=np.uint64)
     converted = _arrays(literals, column_type)
     if converted is None:
@@ -72,6 +80,20 @@ def to_array(literals: Sequence[Literal], column_type: str) -> pa.Array | None:
     """
     converted = _arrays(literals, column_type)
     return None if not converted else pa.concat_arrays(converted)
+
+
+def _plain_bytes(literal: Literal, column_type: str) -> bytes | None:
+    """Return what is hashed for the most frequent kinds of values, which one needs no array for; None for others."""
+    if literal.value is None:
+        return None
+    if literal.type == column_type in _TEXTS:
+        value = literal.decoded()
+        return value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else None
+    bits = _INTEGERS.get(column_type)
+    if bits is None or literal.type not in _INTEGERS:
+        return None
+    number = int(literal.decoded())
+    return number.to_bytes(max(4, bits // 8), "little", signed=True) if fits(number, bits) else None
 
 
 def _arrays(literals: Sequence[Literal], column_type: str) -> list[pa.Array] | None:

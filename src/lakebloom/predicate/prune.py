@@ -161,7 +161,8 @@ class _Hashes:
         key = id(leaf), column_type  # whoever owns this object owns the leaves
         if key not in self._made:
             hashes, converted = to_hashes(leaf.values, column_type)
-            self._made[key] = np.unique(hashes) if converted else why_kept(leaf.values, column_type)
+            distinct = hashes if len(hashes) < 2 else np.unique(hashes)
+            self._made[key] = distinct if converted else why_kept(leaf.values, column_type)
         return self._made[key]
 
 

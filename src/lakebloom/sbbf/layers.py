@@ -18,7 +18,9 @@ import numpy as np
 if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import HashArray
 
-_STEP, _FIRST, _SECOND = (np.uint64(x) for x in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+_NUMBERS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+_STEP, _FIRST, _SECOND = map(np.uint64, _NUMBERS)
+_ALL = 2**64 - 1
 
 
 def mix(hashes: HashArray) -> HashArray:
@@ -31,3 +33,16 @@ def mix(hashes: HashArray) -> HashArray:
     h = (h ^ (h >> np.uint64(30))) * _FIRST
     h = (h ^ (h >> np.uint64(27))) * _SECOND
     return h ^ (h >> np.uint64(31))
+
+
+def mix_one(h: int) -> int:
+    """Return the same for one hash.
+
+    >>> mix_one(0)
+    16294208416658607535
+    """
+    step, first, second = _NUMBERS
+    h = h + step & _ALL
+    h = (h ^ h >> 30) * first & _ALL
+    h = (h ^ h >> 27) * second & _ALL
+    return h ^ h >> 31

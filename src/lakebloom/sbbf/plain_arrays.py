@@ -6,6 +6,7 @@ lookup.
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,9 @@ def plain_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """
     if pt.is_string(kind) or pt.is_binary(kind) or pt.is_large_binary(kind):
         parts = [value.encode() if isinstance(value, str) else bytes(value) for value in values]
+        if len(parts) == 1 and len(parts[0]) <= _MAX_BYTES:
+            ends = struct.pack("<qq" if pt.is_large_binary(kind) else "<ii", 0, len(parts[0]))
+            return pa.Array.from_buffers(kind, 1, [None, pa.py_buffer(ends), pa.py_buffer(parts[0])])
         offsets = np.zeros(len(parts) + 1, dtype=np.int64)
         np.cumsum([len(part) for part in parts], out=offsets[1:])
         if pt.is_large_binary(kind) or offsets[-1] <= _MAX_BYTES:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from lakebloom.storage.buffers import as_views
 from lakebloom.storage.checks import check_length, check_new_path, check_path, check_prefix, check_ranges
 from lakebloom.storage.durable import publish_new, publish_over, write_temporary
-from lakebloom.storage.local_errors import NO_FILE, translated
+from lakebloom.storage.local_errors import NO_FILE, translated, translation
 from lakebloom.storage.protocol import StoredFile
 from lakebloom.storage.temporary import is_temporary
 from lakebloom.storage.uri import to_local_path
@@ -45,9 +45,12 @@ class LocalStorage:
 
     def read(self, path: str) -> memoryview:
         """See Storage.read."""
-        file = self._locate(check_path(path))
-        with translated(f"could not read {file}", missing=NO_FILE), file.open("rb") as stream:
-            return _mapped(stream.fileno())
+        file = f"{to_local_path(self.uri).rstrip('/')}/{check_path(path)}"
+        try:
+            with open(file, "rb") as stream:  # noqa: PTH123 (a Path costs more than the call, and most questions ask)
+                return _mapped(stream.fileno())
+        except OSError as error:
+            raise translation(error, f"could not read {file}", missing=NO_FILE) from error
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> Views:
         """See Storage.read_ranges."""

@@ -10,7 +10,7 @@ from lakebloom.errors import AccessDeniedError, LakebloomError, NotFoundError, S
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["NO_FILE", "translated"]
+__all__ = ["NO_FILE", "translated", "translation"]
 
 # There are no directories in a storage, so a directory where a file was asked for is nothing.
 NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
@@ -23,14 +23,21 @@ def translated(attempt: str, *, missing: tuple[type[OSError], ...] = (FileNotFou
         yield
     except LakebloomError:
         raise  # NotFoundError is a FileNotFoundError as well
-    except missing as error:
-        raise NotFoundError(attempt, found=_reason(error), hint="check the path; it may have been vacuumed") from error
-    except PermissionError as error:
-        raise AccessDeniedError(
-            attempt, found=_reason(error), hint="check the owner and mode of the file and its directories"
-        ) from error
     except OSError as error:
-        raise StorageError(attempt, found=_reason(error), hint="check the disk and try again") from error
+        raise translation(error, attempt, missing=missing) from error
+
+
+def translation(
+    error: OSError, attempt: str, *, missing: tuple[type[OSError], ...] = (FileNotFoundError,)
+) -> StorageError:
+    """Return the error of lakebloom for one of the operating system."""
+    if isinstance(error, missing):
+        return NotFoundError(attempt, found=_reason(error), hint="check the path; it may have been vacuumed")
+    if isinstance(error, PermissionError):
+        return AccessDeniedError(
+            attempt, found=_reason(error), hint="check the owner and mode of the file and its directories"
+        )
+    return StorageError(attempt, found=_reason(error), hint="check the disk and try again")
 
 
 def _reason(error: OSError) -> str:

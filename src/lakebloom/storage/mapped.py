@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from lakebloom.storage.checks import check_path
 from lakebloom.storage.local import LocalStorage
-from lakebloom.storage.local_errors import NO_FILE, translated
+from lakebloom.storage.local_errors import NO_FILE, translation
 from lakebloom.storage.uri import to_local_path
 
 if TYPE_CHECKING:
@@ -42,12 +42,14 @@ class MappedFile:
 
         Raises NotFoundError and the other errors of a storage.
         """
-        with translated(f"could not read {self._path}", missing=NO_FILE):
+        try:
             status = os.stat(self._path)  # noqa: PTH116 (a Path costs as much as the call)
             identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
             if identity != self._identity:
                 self._view = _mapped(self._path, status.st_size)
                 self._identity = identity
+        except OSError as error:
+            raise translation(error, f"could not read {self._path}", missing=NO_FILE) from error
         return self._view, self._identity
 
 

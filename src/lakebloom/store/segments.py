@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -20,8 +20,7 @@ import numpy as np
 from lakebloom.errors import StorageError
 from lakebloom.sbbf import estimates
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
-from lakebloom.sbbf.kernels import choose, portable
-from lakebloom.sbbf.layers import mix
+from lakebloom.store.probing import which_hold_any, which_hold_each
 from lakebloom.store.records import SegmentRecord, TileRecord
 from lakebloom.store.tiles import TileReader, write_tile
 from lakebloom.store.units import Unit, UnitTable
@@ -37,13 +36,7 @@ if TYPE_CHECKING:
 FOLDER = "segments"
 _LABEL_LENGTH = 80
 _SAMPLED_BLOCKS = 16
-_SINGLE_HASHES = 2
-"""Up to here each hash is looked up by itself."""
-_FEW_HASHES = 64
-"""Up to here numpy is as quick as compiled code that has to be loaded first."""
 _FULL = 1 - 1e-9
-_PROBE_BYTES = 16 << 20
-"""How much of a tile is held at once while many values are looked up."""
 
 
 class SegmentWriter:
@@ -136,7 +129,7 @@ class Segment:
         if self._sized_by_content:
             return self.record.fpp
         if column not in self._rates:
-            layered = list(self._readers(self._columns[column]).values())
+            layered = list(self.tiles(column).values())
             rates = [math.prod(map(_shown_rate, layers)) for layers in layered]
             units = [layers[0].tile.num_units for layers in layered]
             self._rates[column] = float(np.average(rates, weights=units)) if layered else 0.0
@@ -144,11 +137,10 @@ class Segment:
 
     def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
         """Tell for each unit whether it may hold a value with one of these distinct hashes."""
-        number = self._columns[column]
-        tile_of_unit = self.units.tiles(number)
+        tile_of_unit = self.tile_numbers(column)
         keep: BoolArray = np.ones(len(tile_of_unit), dtype=np.bool_)  # also where a unit has no tile
-        for tile_number, layers in self._readers(number).items():
-            hit = self._probe(layers, hashes)
+        for tile_number, layers in self.tiles(column).items():
+            hit = which_hold_any(layers, hashes)
             if len(hit) == len(keep):
                 return hit  # the only tile
             keep[tile_of_unit == tile_number] = hit
@@ -156,15 +148,22 @@ class Segment:
 
     def which(self, column: ColumnPath, hashes: HashArray, units: np.ndarray[Any, np.dtype[np.int64]]) -> BoolArray:
         """Tell for each hash and each of these units, [num_hashes, len(units)], whether the unit may hold it."""
-        number = self._columns[column]
-        tile_of_unit = self.units.tiles(number)
+        tile_of_unit = self.tile_numbers(column)
         passed = np.ones((len(hashes), len(units)), dtype=np.bool_)
-        for tile_number, layers in self._readers(number).items():
+        for tile_number, layers in self.tiles(column).items():
             slots = np.cumsum(tile_of_unit == tile_number) - 1  # the j-th unit that names a tile is its j-th
             inside = np.flatnonzero(tile_of_unit[units] == tile_number)
             if len(inside):
-                passed[:, inside] = _probe_each(layers, hashes, slots[units[inside]])
+                passed[:, inside] = which_hold_each(layers, hashes, slots[units[inside]])
         return passed
+
+    def tile_numbers(self, column: ColumnPath) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the number of each unit's tile; a unit without filter has a number that no tile has."""
+        return self.units.tiles(self._columns[column])
+
+    def tiles(self, column: ColumnPath) -> dict[int, list[TileReader]]:
+        """Return the tiles of a column by number, each as its layers."""
+        return self._readers(self._columns[column])
 
     def layers(self, column: int) -> dict[int, list[TileRecord]]:
         """Return the tiles of a column by number, each as its layers."""
@@ -188,73 +187,6 @@ class Segment:
                     found.setdefault(tile.number, []).append(TileReader(self._storage, tile))
             self._tiles[column] = found
         return self._tiles[column]
-
-    def _probe(self, layers: list[TileReader], hashes: HashArray) -> BoolArray:
-        hit: BoolArray = np.zeros(layers[0].tile.num_units, dtype=np.bool_)
-        if len(hashes) <= _SINGLE_HASHES:
-            for h in hashes.tolist():
-                hit |= _probe_one(layers, h)
-            return hit
-        step = max(1, _PROBE_BYTES // (32 * len(hit)))
-        for start in range(0, len(hashes), step):
-            hit |= _probe_some(layers, hashes[start : start + step])
-            if hit.all():
-                break
-        return hit
-
-
-@lru_cache(maxsize=1024)
-def _single(h: int, layer: int) -> tuple[int, tuple[np.uint64, ...]]:
-    """Return the hash under which a layer holds a value, and the bits that it sets, as four numbers."""
-    hashes = np.array([h], dtype=np.uint64)
-    mixed = hashes if layer == 0 else mix(hashes)
-    return int(mixed[0]), tuple(portable.masks(mixed).astype("<u4", copy=False).view(np.uint64)[0])
-
-
-def _probe_one(layers: list[TileReader], h: int) -> BoolArray:
-    """Tell for each unit of a tile whether it may hold one value. The same for each tile, so little is made anew."""
-    passed: np.ndarray[Any, Any] | None = None
-    for number, layer in enumerate(layers):
-        mixed, masks = _single(h, number)
-        blocks = layer.row((mixed >> 32) * layer.tile.num_blocks >> 32)
-        for i, mask in enumerate(masks):  # each quarter of a block leaves few units to the next one
-            passed = (
-                np.flatnonzero(blocks[:, i] & mask == mask)
-                if passed is None
-                else passed[blocks[passed, i] & mask == mask]
-            )
-        if not len(passed):
-            break  # before the next row is read: on an object store that is a request
-    hit: BoolArray = np.zeros(layers[0].tile.num_units, dtype=np.bool_)
-    hit[passed] = True
-    return hit
-
-
-def _probe_some(layers: list[TileReader], hashes: HashArray) -> BoolArray:
-    passed = np.ones((len(hashes), layers[0].tile.num_units), dtype=np.bool_)
-    # To numpy, a hash in a tile costs about as much as hashing 32 values, and 16 units as much as one more.
-    kernels = choose(0 if len(hashes) <= _FEW_HASHES else len(hashes) * (32 + passed.shape[1] // 16))
-    for number, layer in enumerate(layers):
-        if number > 0:
-            # Only hashes that some unit let through are asked of the next layer, most often none.
-            some = passed.any(axis=1)
-            hashes, passed = mix(hashes[some]), passed[some]
-        if len(hashes):
-            words, rows = layer.rows(portable.block_numbers(hashes, layer.tile.num_blocks))
-            kernels.check_tile(words, rows, hashes, passed)
-    hit: BoolArray = np.any(passed, axis=0)
-    return hit
-
-
-def _probe_each(layers: list[TileReader], hashes: HashArray, slots: np.ndarray[Any, Any]) -> BoolArray:
-    passed: BoolArray = np.ones((len(hashes), len(slots)), dtype=np.bool_)
-    for number, layer in enumerate(layers):
-        mixed = hashes if number == 0 else mix(hashes)
-        words, rows = layer.rows(portable.block_numbers(mixed, layer.tile.num_blocks))
-        wanted = portable.masks(mixed)
-        for i, slot in enumerate(slots.tolist()):
-            passed[:, i] &= ((words[rows, slot] & wanted) == wanted).all(axis=1)
-    return passed
 
 
 def _shown_rate(layer: TileReader) -> float:

@@ -9,6 +9,7 @@ a smallint, timestamps with and without time zone for each other, dates as times
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -66,7 +67,12 @@ def family_of(column: Any) -> Family:
 
 
 def _element_family(column: Any) -> Family:
-    logical = json.loads(column.logical_type.to_json())
+    return _family_named(column.physical_type, column.logical_type.to_json())
+
+
+@lru_cache(maxsize=256)  # files of a table have the same types, and this is asked for each file and column
+def _family_named(physical: str, logical_json: str) -> Family:
+    logical = json.loads(logical_json)
     name = logical["Type"]
     if name == "Null":
         return "null"
@@ -76,7 +82,7 @@ def _element_family(column: Any) -> Family:
         return "timestamp" if logical["isAdjustedToUTC"] else "timestamp_ntz"
     if name == "Int" and not logical["isSigned"]:
         return _unsigned(logical["bitWidth"])
-    return _PLAIN_FAMILIES.get((column.physical_type, "None" if name == "Int" else name), "other")
+    return _PLAIN_FAMILIES.get((physical, "None" if name == "Int" else name), "other")
 
 
 def _unsigned(bits: int) -> Family:

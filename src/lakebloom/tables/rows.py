@@ -9,7 +9,6 @@ import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +26,7 @@ from lakebloom.tables.stored_columns import StoredColumns
 __all__ = ["TableRows"]
 
 _BATCH_ROWS, _BATCH_BYTES = 1 << 16, 16 << 20
+_KEPT_SCHEMAS, _KEPT_VIEWS = 100, 8
 _FOOTER_BYTES = 16 << 20
 """How much of footers is kept, as they are stored; parsed, they take about ten times as much."""
 
@@ -50,6 +50,7 @@ class TableRows:
         self._schema = arrow_schema(schema_json)
         self._defaults = defaults(json.loads(schema_json))
         self._footers = _Footers()
+        self._parts: dict[tuple[str, ...], pa.Schema] = {}
         self.types: dict[ColumnPath, str] = dict(leaf_types(schema_json))
 
     @property
@@ -59,6 +60,14 @@ class TableRows:
 
     def schema_of(self, names: Iterable[str]) -> pa.Schema:
         """Return the part of the schema with these columns. Raises ColumnNotFoundError."""
+        wanted = tuple(names)
+        if wanted not in self._parts:
+            if len(self._parts) >= _KEPT_SCHEMAS:
+                self._parts.clear()
+            self._parts[wanted] = self._schema_of(wanted)
+        return self._parts[wanted]
+
+    def _schema_of(self, names: Iterable[str]) -> pa.Schema:
         fields = []
         for name in names:
             found = [field for field in self._schema if field.name == name] or [
@@ -78,17 +87,24 @@ class TableRows:
         return list_files(self._locations, self._options)
 
     @contextmanager
-    def opened(self, file: TableFile, *, use_kept: bool = True) -> Iterator[OpenFile]:
-        """Open a file, to read some of its rows. Raises DataFileError, here and while it is read.
+    def opened(self, file: TableFile, asked: pa.Schema, *, use_kept: bool = True) -> Iterator[OpenFile]:
+        """Open a file, to read all rows of the columns that are asked for, and some rows of others.
+
+        Raises DataFileError, here and while it is read.
 
         A footer that was kept is that of this file only: whoever uses it has to look afterwards whether it still is.
         """
         with open_source(file.uri, self._options) as source, reading(file.uri):
             known = self._footers.get(file) if use_kept else None
-            parquet = parquet_file(file.uri, source, metadata=None if known is None else known.metadata)
+            parquet = None
             if known is None:
+                parquet = parquet_file(file.uri, source)
                 known = _Footer(parquet.metadata, StoredColumns(parquet, case_sensitive=self._case_sensitive))
-            yield OpenFile(self, file, source, parquet, known)
+            # Most of what is decoded of others is not taken: numbers are decoded faster than what they stand for.
+            dictionaries = [name for name in known.repeating if name not in self.kept_view(file, known, asked).names]
+            if parquet is None or dictionaries:
+                parquet = parquet_file(file.uri, source, metadata=known.metadata, dictionaries=dictionaries)
+            yield OpenFile(self, file, parquet, known)
 
     def keep_footer(self, opened: OpenFile) -> None:
         """Remember a file's footer. To be called when it is certain that the file was not replaced meanwhile."""
@@ -106,6 +122,15 @@ class TableRows:
                     with reading(file.uri):
                         batches = view.rows(table, table.num_rows).to_batches()
                     yield from batches
+
+    def kept_view(self, file: TableFile, footer: _Footer, schema: pa.Schema) -> _View:
+        """Return the same as ``view``, made once for each file and set of columns."""
+        key = tuple(schema.names)
+        if key not in footer.views:
+            if len(footer.views) >= _KEPT_VIEWS:
+                footer.views.clear()
+            footer.views[key] = self.view(file, footer.stored, schema)
+        return footer.views[key]
 
     def view(self, file: TableFile, stored: StoredColumns, schema: pa.Schema) -> _View:
         """Return how the columns of one file become those of a schema."""
@@ -136,51 +161,46 @@ class TableRows:
 class OpenFile:
     """One file of a table, open for reading."""
 
-    def __init__(
-        self, rows: TableRows, file: TableFile, source: pa.NativeFile, parquet: pq.ParquetFile, footer: _Footer
-    ) -> None:
-        self._rows, self._source, self._parquet = rows, source, parquet
+    def __init__(self, rows: TableRows, file: TableFile, parquet: pq.ParquetFile, footer: _Footer) -> None:
+        self._rows, self._parquet = rows, parquet
         self.file, self.footer = file, footer
 
     @property
     def row_groups(self) -> range:
         """The numbers of its row groups."""
-        return range(self._parquet.metadata.num_row_groups)
+        return range(len(self.footer.row_counts))
 
     def read(self, row_groups: Sequence[int], schema: pa.Schema, *, use_threads: bool = True) -> pa.Table:
         """Return the rows of some row groups."""
-        view = self._rows.view(self.file, self.footer.stored, schema)
-        metadata = self.footer.metadata
-        num_rows = sum(metadata.row_group(group).num_rows for group in row_groups)
+        view = self._rows.kept_view(self.file, self.footer, schema)
+        num_rows = sum(self.footer.row_counts[group] for group in row_groups)
         table = self._parquet.read_row_groups(list(row_groups), columns=view.names, use_threads=use_threads)
         return view.rows(table, num_rows)
 
     def take(self, row_group: int, numbers: pa.Array, schema: pa.Schema, *, use_threads: bool = True) -> pa.Table:
         """Return some rows of a row group, by their numbers in it."""
-        view = self._rows.view(self.file, self.footer.stored, schema)
-        repeating = self._dictionaries(row_group, view.names)
-        parquet = self._parquet
-        if repeating:
-            # Most of what is decoded is not taken: numbers are decoded much faster than what they stand for.
-            parquet = parquet_file(self.file.uri, self._source, metadata=self.footer.metadata, dictionaries=repeating)
-        table = parquet.read_row_group(row_group, columns=view.names, use_threads=use_threads)
+        view = self._rows.kept_view(self.file, self.footer, schema)
+        table = self._parquet.read_row_group(row_group, columns=view.names, use_threads=use_threads)
         return view.rows(table.take(numbers), len(numbers))
 
-    def _dictionaries(self, row_group: int, names: Sequence[str]) -> list[str]:
-        """Return those top-level columns of bytes that are stored with a dictionary."""
-        group = self.footer.metadata.row_group(row_group)
-        chunks = (group.column(i) for i in range(group.num_columns))
-        return [
+
+class _Footer:
+    """What is known of a file, in the forms in which it is needed again and again."""
+
+    def __init__(self, metadata: Any, stored: StoredColumns) -> None:
+        self.metadata, self.stored = metadata, stored
+        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+        self.row_counts: list[int] = [group.num_rows for group in groups]
+        chunks = (group.column(i) for group in groups for i in range(group.num_columns))
+        self.repeating = dict.fromkeys(
             chunk.path_in_schema
             for chunk in chunks
-            if chunk.path_in_schema in names and chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Footer:
-    metadata: Any
-    stored: StoredColumns
+            if chunk.physical_type == "BYTE_ARRAY"
+            and chunk.has_dictionary_page
+            and stored.is_plain(chunk.path_in_schema)
+        )
+        """The top-level columns of bytes that are stored with a dictionary, in some row group at least."""
+        self.views: dict[tuple[str, ...], _View] = {}
 
 
 class _Footers:

@@ -52,6 +52,7 @@ class StoredColumns:
             self._leaves[field.name] = [schema.column(i) for i in range(at, at + count)]
             at += count
         self._names = parquet.schema_arrow.names
+        self._plain = {field.name for field in parquet.schema_arrow if not pt.is_nested(_storage(field.type))}
 
     def find(self, name: str) -> str | None:
         """Return what the file calls a column of the table; None where it has no such column.
@@ -60,6 +61,10 @@ class StoredColumns:
         """
         number = _find(self._names, name, case_sensitive=self._case_sensitive)
         return None if number is None else self._names[number]
+
+    def is_plain(self, name: str) -> bool:
+        """Tell whether there is a top-level column of this name, and it holds no others."""
+        return name in self._plain
 
     def read_as(self, column: pa.ChunkedArray, name: str, kind: pa.DataType) -> pa.ChunkedArray:
         """Return a column that Arrow read under the file's `name` in the table's type.

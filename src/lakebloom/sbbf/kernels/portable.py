@@ -53,7 +53,7 @@ def _stripes(values: ByteArray) -> HashArray:
     return h
 
 
-def _hash_one(value: bytes) -> int:
+def hash_one(value: bytes) -> int:
     """Hash one value with Python's own numbers, which for a single value is far quicker than with arrays of one."""
     first, second, third, fourth, fifth = PRIMES
     size, at = len(value), 0
@@ -92,7 +92,7 @@ def hash_fixed(values: ByteArray, out: HashArray) -> None:
     """Hash the rows of a [count, width] byte array."""
     count, width = values.shape
     if count <= _FEW_VALUES and width <= _SHORT_BYTES:
-        out[:] = [_hash_one(row.tobytes()) for row in values]
+        out[:] = [hash_one(row.tobytes()) for row in values]
         return
     h = _stripes(values) if width >= 32 else np.full(count, _P5, dtype=np.uint64)
     at = width - width % 32
@@ -147,7 +147,7 @@ def _hash_selected(
 def _hash_slices(data: ByteArray, starts: OffsetArray, sizes: OffsetArray, out: HashArray) -> None:
     if len(starts) <= _FEW_VALUES and all(size <= _SHORT_BYTES for size in sizes):
         places = zip(starts.tolist(), sizes.tolist(), strict=True)
-        out[:] = [_hash_one(data[start : start + size].tobytes()) for start, size in places]
+        out[:] = [hash_one(data[start : start + size].tobytes()) for start, size in places]
         return
     order = np.argsort(sizes, kind="stable")
     distinct, counts = np.unique(sizes, return_counts=True)

@@ -1,0 +1,110 @@
+"""Several small segments asked as one: a table that was indexed by a few tasks costs a question no more than by one.
+
+Units are numbered through all segments. One value reads a row of each tile, as ever, but all rows are compared at once.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from lakebloom.store.blobs import corrupt
+from lakebloom.store.probing import SINGLE_HASHES, which_hold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from lakebloom.sbbf.kernels import BoolArray, HashArray
+    from lakebloom.store.segments import Segment
+    from lakebloom.store.tiles import TileReader
+    from lakebloom.tables.columns import ColumnPath
+
+    IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+
+__all__ = ["SideBySide"]
+
+_MOST_UNITS = 1 << 14
+"""Beyond, rows are so long that putting them together takes longer than asking each."""
+
+
+class SideBySide:
+    """The units of several segments as one set."""
+
+    def __init__(self, segments: Sequence[Segment]) -> None:
+        self._segments = segments
+        self._starts = [0, *accumulate(segment.num_units for segment in segments)]
+        self._tiles: dict[ColumnPath, list[tuple[IntArray, list[list[TileReader]]]]] = {}
+        self._null_counts: dict[ColumnPath, tuple[IntArray, BoolArray]] = {}
+
+    @classmethod
+    def of(cls, segments: Sequence[Segment]) -> SideBySide | None:
+        """Return segments as one set; None where they are not alike, too large, or only one."""
+        kinds = {(segment.record.types, segment.record.fpp) for segment in segments}
+        units = sum(segment.num_units for segment in segments)
+        return cls(segments) if len(segments) > 1 and len(kinds) == 1 and units <= _MOST_UNITS else None
+
+    @property
+    def num_units(self) -> int:
+        """The units of all segments."""
+        return self._starts[-1]
+
+    def by_segment(self, units: IntArray) -> Iterator[tuple[Segment, IntArray]]:
+        """Yield each segment that has some of these units, with their numbers in it."""
+        cuts = np.searchsorted(units, self._starts)
+        for segment, start, first, end in zip(self._segments, self._starts, cuts, cuts[1:], strict=False):
+            if first < end:
+                yield segment, units[first:end] - start
+
+    def column_type(self, column: ColumnPath) -> str | None:
+        """Return the Spark type under which a column was hashed."""
+        return self._segments[0].column_type(column)
+
+    def false_positive_rate(self, column: ColumnPath) -> float:
+        """Return how often, on average, a unit seems to hold a value that it does not."""
+        rates = [segment.false_positive_rate(column) * segment.num_units for segment in self._segments]
+        return sum(rates) / max(1, self.num_units)
+
+    def row_counts(self) -> IntArray:
+        """Return the number of rows of each unit."""
+        return self._row_counts
+
+    @cached_property
+    def _row_counts(self) -> IntArray:
+        return np.concatenate([segment.row_counts() for segment in self._segments])
+
+    def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
+        """Return the number of NULLs of each unit, and whether it is known."""
+        if column not in self._null_counts:
+            counts, known = zip(*(segment.null_counts(column) for segment in self._segments), strict=True)
+            self._null_counts[column] = np.concatenate(counts), np.concatenate(known)
+        return self._null_counts[column]
+
+    def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
+        """Tell for each unit whether it may hold a value with one of these distinct hashes."""
+        if len(hashes) > SINGLE_HASHES:
+            return np.concatenate([segment.might_contain_any(column, hashes) for segment in self._segments])
+        keep: BoolArray = np.ones(self.num_units, dtype=np.bool_)  # also where a unit has no tile
+        for units, tiles in self._tiles_of(column):
+            keep[units] = False
+            for h in hashes.tolist():
+                keep[units[which_hold(tiles, h)]] = True
+        return keep
+
+    def _tiles_of(self, column: ColumnPath) -> list[tuple[IntArray, list[list[TileReader]]]]:
+        """Return tiles with filters of one size, with the units that they are about."""
+        if column not in self._tiles:
+            alike: dict[tuple[int, ...], tuple[list[IntArray], list[list[TileReader]]]] = {}
+            for segment, start in zip(self._segments, self._starts, strict=False):
+                tile_of_unit = segment.tile_numbers(column)
+                for number, layers in segment.tiles(column).items():
+                    members = start + np.flatnonzero(tile_of_unit == number)
+                    if any(len(members) != reader.tile.num_units for reader in layers):
+                        raise corrupt(layers[0].tile.file.path, f"{len(members)} units name it, and it has others")
+                    units, tiles = alike.setdefault(tuple(reader.tile.num_blocks for reader in layers), ([], []))
+                    units.append(members)
+                    tiles.append(layers)
+            self._tiles[column] = [(np.concatenate(units), tiles) for units, tiles in alike.values()]
+        return self._tiles[column]
