@@ -90,6 +90,7 @@ def cold(contenders: list[Method], asked: list[Question]) -> None:
     quick = [method for method in contenders if (method.typical(PRESENT) or Lookup.slow_s) < Lookup.cold_s]
     root = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     for number in range(Lookup.cold_rounds + 1):
         question = asked[number]
         for method in quick:

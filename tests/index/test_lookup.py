@@ -273,6 +273,7 @@ from lakebloom import Lakebloom, col
 lake = Lakebloom(location={lake.location!r})
 assert lake.lookup({NAME!r}, col("k") == 25)["s"].to_pylist() == ["s25"]
 assert lake.lookup({NAME!r}, col("s") == "s25").num_rows == 1
+assert lake.lookup({NAME!r}, col("k") == -1).num_rows == 0
 print([name for name in ("numba", "pandas", "pyspark", "thrift", "rich", "obstore") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -75,7 +75,8 @@ class Lookups:
             found += part.num_rows
             if limit is not None and found >= limit:
                 break
-        whole = pa.concat_tables(parts) if parts else search.output.empty_table()
+        # Not schema.empty_table(), which loads pandas where it is installed.
+        whole = pa.concat_tables(parts) if parts else pa.Table.from_batches([], schema=search.output)
         return whole if limit is None else whole.slice(0, limit)
 
     def _table_of(self, source: SourceRecord) -> _Table:

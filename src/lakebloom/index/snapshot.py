@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import operator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from lakebloom.storage import Storage
     from lakebloom.store.records import Entry
     from lakebloom.tables.files import TableFile
+
+_URI = operator.attrgetter("uri")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,11 @@ class Snapshot:
     @cached_property
     def files(self) -> dict[str, TableFile]:
         """Each file that the index knows, as it was when it was last indexed."""
-        return {file.uri: file for segment in self.segments for file in segment.units.distinct_files}
+        known: dict[str, TableFile] = {}
+        for segment in self.segments:
+            files = segment.units.distinct_files
+            known.update(zip(map(_URI, files), files, strict=True))
+        return known
 
     @property
     def is_remote(self) -> bool:
@@ -91,7 +98,9 @@ class Snapshot:
         """For each segment, the units that count: a file that was indexed again counts in the last segment only."""
         last: dict[str, int] = {}
         for number, segment in enumerate(self.segments):
-            last.update(dict.fromkeys((file.uri for file in segment.units.distinct_files), number))
+            last.update(dict.fromkeys(map(_URI, segment.units.distinct_files), number))
+        if len(last) == sum(len(segment.units.distinct_files) for segment in self.segments):
+            return [np.ones(segment.num_units, dtype=np.bool_) for segment in self.segments]
         return [
             segment.units.of_files(last[file.uri] == number for file in segment.units.distinct_files)
             for number, segment in enumerate(self.segments)

@@ -124,7 +124,7 @@ class UnitTable:
         uris = coded.dictionary.to_pylist()
         chosen = numbers(coded.indices, 4)[firsts].tolist()
         sizes, times = (self.whole(name)[firsts].tolist() for name in ("size_bytes", "mtime_ms"))
-        return [TableFile(uris[i], size, time) for i, size, time in zip(chosen, sizes, times, strict=True)]
+        return TableFile.stored(map(uris.__getitem__, chosen), sizes, times)
 
     @cached_property
     def file_numbers(self) -> np.ndarray[Any, np.dtype[np.int64]]:

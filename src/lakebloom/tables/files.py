@@ -14,7 +14,12 @@ part of what a file is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Self
 
 __all__ = ["OBJECT_SCHEMES", "TableFile", "comparable_mtime_ms", "is_reachable"]
 
@@ -22,21 +27,30 @@ OBJECT_SCHEMES = frozenset({"s3", "gs", "az", "abfs", "memory"})
 """The schemes that obstore serves."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableFile:
-    """A file's identity.
+class _Identity(NamedTuple):
+    uri: str
+    size_bytes: int
+    mtime_ms: int
+
+
+class TableFile(_Identity):
+    """A file's identity. A tuple, because there may be millions, and what is done most is to compare them.
 
     >>> TableFile("s3://lake/t/a.parquet", 10, 1_700_000_000_123).mtime_ms
     1700000000000
     """
 
-    uri: str
-    size_bytes: int
-    mtime_ms: int
+    __slots__ = ()
 
-    def __post_init__(self) -> None:
+    def __new__(cls, uri: str, size_bytes: int, mtime_ms: int) -> Self:
+        """Take a file as it was listed."""
         # Here and not with the listers: there is no other way to make one.
-        object.__setattr__(self, "mtime_ms", comparable_mtime_ms(self.uri, self.mtime_ms))
+        return tuple.__new__(cls, (uri, size_bytes, comparable_mtime_ms(uri, mtime_ms)))
+
+    @classmethod
+    def stored(cls, uris: Iterable[str], sizes: Iterable[int], times: Iterable[int]) -> list[Self]:
+        """Return files as they were written down: their times are comparable already."""
+        return list(map(partial(tuple.__new__, cls), zip(uris, sizes, times, strict=True)))
 
 
 def comparable_mtime_ms(uri: str, mtime_ms: int) -> int:
@@ -45,7 +59,7 @@ def comparable_mtime_ms(uri: str, mtime_ms: int) -> int:
     >>> comparable_mtime_ms("file:///t/a.parquet", 1_700_000_000_123)
     1700000000123
     """
-    if uri.partition(":")[0] in OBJECT_SCHEMES:
+    if not uri.startswith("file:") and uri.partition(":")[0] in OBJECT_SCHEMES:
         return mtime_ms - mtime_ms % 1000
     return mtime_ms
 
