@@ -129,7 +129,7 @@ class Size:
     """Bytes for each distinct value."""
 
     seed = 10
-    files, rows_per_file = 64, 25_000
+    files, rows_per_file = 400, 25_000
     tiny_files, tiny_rows = 400, 50
     few_distinct, users, skew = 1000, 1_000_000, 1.3
     fpp = 0.01

@@ -49,10 +49,11 @@ class Result:
 
     @property
     def met(self) -> bool:
-        """Whether the bar is reached; true where there is none."""
+        """Whether the bar is reached, by the three digits that are shown; true where there is none."""
         if self.bar is None:
             return True
-        return self.ratio <= self.bar if self.kind == "at most" else self.ratio >= self.bar
+        shown = float(f"{self.ratio:.3g}")
+        return shown <= self.bar if self.kind == "at most" else shown >= self.bar
 
     @property
     def verdict(self) -> str:

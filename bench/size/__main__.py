@@ -64,9 +64,12 @@ def compare(console: Console, lake: Lakebloom, parts: Parts, peers: dict[str, Wr
         units = parts.zones(LANCE_ROWS) if peer == LANCE else parts
         assert len(written.filters) == len(units.values), f"{peer}: {len(written.filters)} filters"
         values = absent(max(1000, Size.probes // len(units.values)))
-        rate = statistics.fmean(one.fpp for one in written.filters)
+        rates = [one.fpp for one in written.filters]
+        rate = statistics.fmean(rates)
         passed = sum(int(np.sum(one.might_contain(values))) for one in written.filters)
-        ours = build(lake, folder, _name(parts, peer), rate, LANCE_ROWS if peer == LANCE else None, values)
+        # The mean is known no better than this; what ours really let through is counted below.
+        at_most = rate + 2 * statistics.stdev(rates) / len(rates) ** 0.5
+        ours = build(lake, folder, _name(parts, peer), at_most, LANCE_ROWS if peer == LANCE else None, values)
         assert ours.asked == len(values) * len(units.values)
         # Chance alone moves a count by a few times its square root.
         assert ours.passed <= passed + _NOISE * (passed**0.5 + 1), f"{peer}: {ours.passed} pass, of theirs {passed}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -57,6 +56,8 @@ class Settings:
             if not key.startswith(PREFIX):
                 continue
             if key not in KEYS:
+                import difflib
+
                 close = difflib.get_close_matches(key, KEYS, n=1, cutoff=0.5)
                 hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(KEYS)}"
                 raise InvalidArgumentError("unknown configuration key", found=key, hint=hint)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import operator
 from dataclasses import dataclass
 from functools import cached_property
@@ -122,6 +121,8 @@ class Snapshot:
     @cached_property
     def fingerprint(self) -> str:
         """The same for versions with the same segments, which number the same files in the same way."""
+        import hashlib  # here and not above: it takes longer to load than a question takes
+
         ids = "\n".join(segment.record.id for segment in self.segments)
         return hashlib.blake2b(ids.encode(), digest_size=16).hexdigest()
 

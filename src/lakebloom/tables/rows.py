@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -96,15 +96,13 @@ class TableRows:
         """
         with open_source(file.uri, self._options) as source, reading(file.uri):
             known = self._footers.get(file) if use_kept else None
-            parquet = None
             if known is None:
                 parquet = parquet_file(file.uri, source)
                 known = _Footer(parquet.metadata, StoredColumns(parquet, case_sensitive=self._case_sensitive))
-            # Most of what is decoded of others is not taken: numbers are decoded faster than what they stand for.
-            dictionaries = [name for name in known.repeating if name not in self.kept_view(file, known, asked).names]
-            if parquet is None or dictionaries:
-                parquet = parquet_file(file.uri, source, metadata=known.metadata, dictionaries=dictionaries)
-            yield OpenFile(self, file, parquet, known)
+                yield OpenFile(self, file, parquet, known, source)
+                return
+            plain = self.kept_view(file, known, asked).names
+            yield OpenFile(self, file, known.open(file.uri, source, plain), known)
 
     def keep_footer(self, opened: OpenFile) -> None:
         """Remember a file's footer. To be called when it is certain that the file was not replaced meanwhile."""
@@ -161,8 +159,17 @@ class TableRows:
 class OpenFile:
     """One file of a table, open for reading."""
 
-    def __init__(self, rows: TableRows, file: TableFile, parquet: pq.ParquetFile, footer: _Footer) -> None:
+    def __init__(
+        self,
+        rows: TableRows,
+        file: TableFile,
+        parquet: pq.ParquetFile,
+        footer: _Footer,
+        source: pa.NativeFile | None = None,
+    ) -> None:
         self._rows, self._parquet = rows, parquet
+        self._source = source
+        """Where nothing was known of the file, and it is open as any file would be."""
         self.file, self.footer = file, footer
 
     @property
@@ -180,6 +187,8 @@ class OpenFile:
     def take(self, row_group: int, numbers: pa.Array, schema: pa.Schema, *, use_threads: bool = True) -> pa.Table:
         """Return some rows of a row group, by their numbers in it."""
         view = self._rows.kept_view(self.file, self.footer, schema)
+        if self._source is not None and self.footer.repeating:
+            self._parquet, self._source = self.footer.open(self.file.uri, self._source), None
         table = self._parquet.read_row_group(row_group, columns=view.names, use_threads=use_threads)
         return view.rows(table.take(numbers), len(numbers))
 
@@ -201,6 +210,14 @@ class _Footer:
         )
         """The top-level columns of bytes that are stored with a dictionary, in some row group at least."""
         self.views: dict[tuple[str, ...], _View] = {}
+
+    def open(self, uri: str, source: pa.NativeFile, plain: Collection[str] = ()) -> pq.ParquetFile:
+        """Open the file so that repeating columns are read as such, but for some.
+
+        Most of what is decoded is not taken, and numbers are decoded faster than what they stand for.
+        """
+        dictionaries = [name for name in self.repeating if name not in plain]
+        return parquet_file(uri, source, metadata=self.metadata, dictionaries=dictionaries)
 
 
 class _Footers:
