@@ -12,7 +12,7 @@ import warnings
 
 from rich.console import Console
 
-from bench.lookup.race import BLOOM, OURS, Method, cold, methods, too_slow, warm
+from bench.lookup.race import BLOOM, LIMIT, LOADING, OURS, Method, cold, methods, too_slow, warm
 from bench.lookup.source import ABSENT, CASES, MANY, PRESENT, questions, tables
 from bench.parameters import Lookup
 from bench.results import Kind, Outcome, Point, Result, main, table
@@ -22,6 +22,7 @@ from bench.scale.probe import probe_results
 def run(console: Console) -> Outcome:
     """Measure everything."""
     races: dict[int, list[Method]] = {}
+    loading_s: dict[int, float] = {}
     for searched in tables():
         contenders = methods(searched)
         smaller = races.get(max(races, default=0), [])
@@ -32,7 +33,7 @@ def run(console: Console) -> Outcome:
         asked = questions(searched, Lookup.questions + 1)
         warm(contenders, asked, left_out)
         if searched.files in Lookup.cold_bars:
-            cold(contenders, asked[PRESENT])
+            loading_s[searched.files] = statistics.median(cold(contenders, asked[PRESENT]))
         races[searched.files] = contenders
         console.print(f"[dim]{searched.files:,} files searched[/]")
     print_times(console, races)
@@ -43,7 +44,7 @@ def run(console: Console) -> Outcome:
         if (typical := method.typical(PRESENT)) is not None
     ]
     probes = [result for result in probe_results(console) if result.bar is not None]
-    return Outcome([*compared(races), *probes], points)
+    return Outcome([*compared(races, loading_s), *probes], points)
 
 
 def print_times(console: Console, races: dict[int, list[Method]]) -> None:
@@ -62,12 +63,13 @@ def print_times(console: Console, races: dict[int, list[Method]]) -> None:
         console.print(printed)
 
 
-def compared(races: dict[int, list[Method]]) -> list[Result]:
-    """Return our times beside those of the fastest peers."""
+def compared(races: dict[int, list[Method]], loading_s: dict[int, float]) -> list[Result]:
+    """Return our times beside those of the fastest peers, and beside what could not be less."""
     results = []
     for files, contenders in races.items():
         ours = next(method for method in contenders if method.name == OURS)
         peers = [method for method in contenders if method is not ours]
+        limit = next(peer for peer in peers if peer.name == LIMIT)
         for number, case in enumerate(CASES):
             bar = Lookup.warm_bars[files][number] if files in Lookup.warm_bars else None
             fastest = _fastest([peer for peer in peers if peer.on_parquet], case)
@@ -75,11 +77,14 @@ def compared(races: dict[int, list[Method]]) -> list[Result]:
             lance_bar = Lookup.lance_bars[number] if files in Lookup.warm_bars else None
             bloom = next(peer for peer in peers if peer.name == BLOOM)
             results.append(_result(f"{files:,} files, {case}", ours, bloom, case, lance_bar, "at most"))
+            if limit.typical(case) is not None:
+                results.append(_result(f"{files:,} files, {case}", ours, limit, case, None, "at most"))
         if ours.cold:
             peer = min((peer for peer in peers if peer.on_parquet and peer.cold), key=lambda peer: min(peer.cold))
             times = [1e3 * statistics.median(method.cold) for method in (ours, peer)]
             name = f"{files:,} files, whole process"
             results.append(Result(name, times[0], "ms", peer.name, times[1], Lookup.cold_bars[files]))
+            results.append(Result(name, times[0], "ms", LOADING, 1e3 * loading_s[files]))
     few, many = (_ours(races[files]) for files in (min(races), max(races)))
     name = f"{max(races):,} files, beside {min(races):,} files"
     for case in (PRESENT, ABSENT, MANY):

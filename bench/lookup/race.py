@@ -10,10 +10,12 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.lookup.engines import ENGINES
+from bench.lookup.engines import ENGINES, right_files
 from bench.lookup.source import CASES, INDEXES, PRESENT, LookupTable, Question
 from bench.parameters import Lookup
 
+LIMIT = "limit: PyArrow, told the files"
+LOADING = "limit: loading numpy and PyArrow"
 OURS, BLOOM, BTREE = "lakebloom", "Lance, BLOOMFILTER", "Lance, BTREE"
 _PARQUET = {"DuckDB": "duckdb", "DataFusion": "datafusion", "Polars": "polars", "PyArrow": "pyarrow"}
 _READS_FILTERS = ("DuckDB", "DataFusion")
@@ -46,6 +48,10 @@ class Method:
         times = self.times.get(case)
         return statistics.median(times) if times else None
 
+    def has_work(self, question: Question) -> bool:
+        """Tell whether there is anything to do: a limit that is told the files has none for a key in none."""
+        return self.name != LIMIT or bool(question.rows)
+
     def wants_more(self, case: str) -> bool:
         return sum(self.times.get(case, ())) < Lookup.case_s
 
@@ -57,6 +63,7 @@ def methods(table: LookupTable) -> list[Method]:
         found.append(Method(name, engine, table.plain, reads_all=True))
         if name in _READS_FILTERS:
             found.append(Method(f"{name}, embedded filters", engine, table.embedded))
+    found.append(Method(LIMIT, "", table.plain, on_parquet=False))
     for kind, version in table.lance_versions.items():
         found.append(Method(f"Lance, {kind}", "lance", table.lance, str(version), on_parquet=False))
     return found
@@ -70,12 +77,16 @@ def too_slow(method: Method, smaller: list[Method], growth: float, case: str) ->
 
 def warm(contenders: list[Method], asked: dict[str, list[Question]], left_out: set[tuple[str, str]]) -> None:
     """Ask all questions, the methods in turn. The first one only warms up, but of a slow scan one answer is enough."""
-    asks = {method.name: ENGINES[method.engine](method.place, method.detail) for method in contenders}
+    homes = {key: path for case in asked.values() for question in case for key, path in question.homes.items()}
+    asks = {
+        method.name: right_files(homes) if method.name == LIMIT else ENGINES[method.engine](method.place, method.detail)
+        for method in contenders
+    }
     for number in range(Lookup.questions + 1):
         for case in CASES:
             question = asked[case][number]
             for method in contenders:
-                if (method.name, case) in left_out or not method.wants_more(case):
+                if (method.name, case) in left_out or not method.wants_more(case) or not method.has_work(question):
                     continue
                 started = time.perf_counter()
                 rows = asks[method.name](question.keys)
@@ -85,19 +96,33 @@ def warm(contenders: list[Method], asked: dict[str, list[Question]], left_out: s
                     method.times.setdefault(case, []).append(elapsed_s)
 
 
-def cold(contenders: list[Method], asked: list[Question]) -> None:
-    """Time whole processes from start to end, those of the methods in turn, but for methods that read everything."""
-    quick = [method for method in contenders if (method.typical(PRESENT) or Lookup.slow_s) < Lookup.cold_s]
+def cold(contenders: list[Method], asked: list[Question]) -> list[float]:
+    """Time whole processes from start to end, those of the methods in turn, but for methods that read everything.
+
+    Returns the times of processes that only load what ours is made of.
+    """
+    quick = [
+        method for method in contenders if method.engine and (method.typical(PRESENT) or Lookup.slow_s) < Lookup.cold_s
+    ]
+    loading = []
     root = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     for number in range(Lookup.cold_rounds + 1):
         question = asked[number]
         for method in quick:
-            command = [sys.executable, "-c", COLD, method.engine, method.place, method.detail, *question.keys]
-            started = time.perf_counter()
-            run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-            elapsed_s = time.perf_counter() - started
+            arguments = [COLD, method.engine, method.place, method.detail, *question.keys]
+            run, elapsed_s = _process(arguments, environment)
             assert run.stdout.strip() == str(question.rows), f"{method.name}: {run.stdout}"
             if number > 0:  # the first one may compile bytecode
                 method.cold.append(elapsed_s)
+        loading.append(_process(["import numpy, pyarrow.compute, pyarrow.parquet"], environment)[1])
+    return loading[1:]
+
+
+def _process(arguments: list[str], environment: dict[str, str]) -> tuple[subprocess.CompletedProcess[str], float]:
+    started = time.perf_counter()
+    run = subprocess.run(
+        [sys.executable, "-c", *arguments], env=environment, capture_output=True, text=True, check=True
+    )
+    return run, time.perf_counter() - started

@@ -37,6 +37,8 @@ class Question:
 
     keys: list[str]
     rows: list[tuple[str, int]]
+    homes: dict[str, str]
+    """Which file each of the keys is in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +129,21 @@ def questions(table: LookupTable, count: int) -> dict[str, list[Question]]:
     pool = [_row(path, rng) for path in rng.sample(paths, min(len(paths), 4 * Lookup.keys))]
     many = [rng.sample(pool, Lookup.keys) for _ in range(count)]
     return {
-        PRESENT: [Question([row[0]], [row]) for row in rows],
-        ABSENT: [Question([str(uuid.UUID(int=rng.getrandbits(128), version=4))], []) for _ in range(count)],
-        MANY: [Question([key for key, _ in chosen], sorted(chosen)) for chosen in many],
+        PRESENT: [_question([row]) for row in rows],
+        ABSENT: [Question([str(uuid.UUID(int=rng.getrandbits(128), version=4))], [], {}) for _ in range(count)],
+        MANY: [_question(chosen) for chosen in many],
     }
 
 
-def _row(path: Path, rng: random.Random) -> tuple[str, int]:
+def _question(rows: list[tuple[str, int, str]]) -> Question:
+    return Question(
+        [key for key, _, _ in rows],
+        sorted((key, amount) for key, amount, _ in rows),
+        {key: path for key, _, path in rows},
+    )
+
+
+def _row(path: Path, rng: random.Random) -> tuple[str, int, str]:
     found = pq.read_table(path, columns=["uuid", "amount"])
     number = rng.randrange(found.num_rows)
-    return found["uuid"][number].as_py(), found["amount"][number].as_py()
+    return found["uuid"][number].as_py(), found["amount"][number].as_py(), str(path)
