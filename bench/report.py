@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import textwrap
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -28,27 +29,46 @@ _TITLES = {
     "size": "Bytes for each distinct value",
 }
 _LIMITS = {
-    "kernels": """XXH64 and its multiplications while a filter fits into the cache; beyond it, one miss for each value, of
-which several are under way at a time. The first result of a process waits for numba to load.""",
-    "build": """Reading and decoding the columns with PyArrow, which is a row of the table. Hashing, inserting and writing
-come on top, and a Spark job's start and end. A refresh lists the table and compares it with the index, and runs a job
-for the new files.""",
-    "needle": """Spark: planning, scheduling and collecting a job that reads one file. The index is asked within the
-planning, so more files change next to nothing.""",
-    "lookup": """*Present key:* PyArrow's reading of the one file, a row of the table: Snappy and decoding of the key column,
-then of the others. *100 keys:* the same for each of their files, on all cores, and for a file in four that is read in
-vain, as the automatic rate has it. *Absent key:* a few hundred calls in Python, each of which finds the caches of the
-processor full of what other engines left; alone it takes a third of the time. *Whole process:* loading numpy and
-PyArrow, a row of the table; the rest are lakebloom's own modules, listing the table, and the end of the process.
-*A million units:* 32 bytes of each unit come from memory for each layer that is asked.""",
-    "join": """Spark's scan of the large side, and the eight tests of a bit for each of its rows. What is shuffled is next
-to what must be.""",
-    "embed": """Reading the column and copying the file, of which the limit in the table consists.""",
-    "scale": """Opening makes an object for each file. The first question about a block computes its checksums. Builds of
-tiny files are bound by opening them, refreshes by listing the table.""",
-    "size": """The filters' own bits: at the same rate a split block filter is a split block filter. Where ours are smaller
-they have no power of two to fill, or two layers. Each tile has 0.8 kB of framing, which many files share, and files of
-one tile share the size of the largest.""",
+    "kernels": """
+        XXH64 and its multiplications while a filter fits into the cache; beyond it, one miss for
+        each value, of which several are under way at a time. The first result of a process waits
+        for numba to load.
+    """,
+    "build": """
+        Reading and decoding the columns with PyArrow, which is a row of the table. Hashing,
+        inserting and writing come on top, and a Spark job's start and end. A refresh lists the
+        table and compares it with the index, and runs a job for the new files.
+    """,
+    "needle": """
+        Spark: planning, scheduling and collecting a job that reads one file. The index is asked
+        within the planning, so more files change next to nothing.
+    """,
+    "lookup": """
+        *Present key:* PyArrow's reading of the one file, a row of the table: Snappy and decoding of
+        the key column, then of the others. *100 keys:* the same for each of their files, on all
+        cores, and for a file in four that is read in vain, as the automatic rate has it. *Absent
+        key:* a few hundred calls in Python, each of which finds the caches of the processor full of
+        what other engines left; alone it takes a third of the time. *Whole process:* loading numpy
+        and PyArrow, a row of the table; the rest are lakebloom's own modules, listing the table,
+        and the end of the process. *A million units:* 32 bytes of each unit come from memory for
+        each layer that is asked.
+    """,
+    "join": """
+        Spark's scan of the large side, and the eight tests of a bit for each of its rows. What is
+        shuffled is next to what must be.
+    """,
+    "embed": """
+        Reading the column and copying the file, of which the limit in the table consists.
+    """,
+    "scale": """
+        Opening makes an object for each file. The first question about a block computes its
+        checksums. Builds of tiny files are bound by opening them, refreshes by listing the table.
+    """,
+    "size": """
+        The filters' own bits: at the same rate a split block filter is a split block filter. Where
+        ours are smaller they have no power of two to fill, or two layers. Each tile has 0.8 kB of
+        framing, which many files share, and files of one tile share the size of the largest.
+    """,
 }
 
 
@@ -66,7 +86,8 @@ def page(outcomes: dict[str, Outcome]) -> str:
     for name, outcome in outcomes.items():
         parts.append(f"## {_TITLES[name]}\n\n`make bench-{name}`, {outcome.elapsed_s:.0f} s\n")
         parts.append("\n".join(_table((*HEADINGS, ""), map(_row, outcome.results))) + "\n")
-        parts.append(f"What limits it now: {_LIMITS[name]}\n")
+        limits = " ".join(_LIMITS[name].split())
+        parts.append(textwrap.fill(f"What limits it now: {limits}", 120) + "\n")
     return "\n".join(parts)
 
 
