@@ -13,7 +13,7 @@ HALF := tests/sbbf tests/storage tests/predicate tests/tables
 # Spark starts its workers with the first python3 on PATH unless told otherwise.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help test check core fast demo lock clean bench-kernels bench-build bench-needle bench bench-embed bench-join bench-lookup bench-scale bench-size compat fuzz
+.PHONY: help test check core fast demo lock clean bench-kernels bench-build bench-needle bench bench-embed bench-join bench-lookup bench-scale bench-size bench-start compat fuzz
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -54,6 +54,9 @@ bench: $(BENCH_STAMP) ## all benches in one run, half an hour; writes docs/BENCH
 
 bench-kernels: $(BENCH_STAMP) ## hashing and filtering against Arrow C++ and rbloom
 	@$(BIN)/python -m bench.kernels
+
+bench-start: $(BENCH_STAMP) ## importing the package, and verbs that need no Spark
+	@$(BIN)/python -m bench.start
 
 bench-build: $(BENCH_STAMP) ## building an index against scanning, rewriting and Lance
 	@. tools/java && $(BIN)/python -m bench.build

@@ -32,6 +32,13 @@ class Kernels:
     first_result_bar_s = 1.0
 
 
+class Start:
+    """From nothing to a first result."""
+
+    rounds = 7
+    import_bar_ms, verb_bar_ms = 100.0, 1000.0
+
+
 class Build:
     """Building and refreshing an index."""
 
@@ -136,3 +143,8 @@ class Size:
     probes = 640_000
     """Values that are nowhere, over all units."""
     bar = 1.0
+    asked_fpps = (0.01, 1e-5)
+    exact_bar, rate_bar = 1.15, 1.1
+    """How much more than exact filters an index of unique keys may take, and how far off its rate may be."""
+    fewest_hits = 1000
+    """With fewer a rate is not known well enough."""

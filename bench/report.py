@@ -19,6 +19,7 @@ in turn in one run, on the same generated data, which was in the page cache. Par
 for our own figure. Rows without a bar only inform.
 """
 _TITLES = {
+    "start": "From nothing to a first result",
     "kernels": "Hashing and filtering, one thread",
     "build": "Building and refreshing an index",
     "needle": "Keys in Spark",
@@ -29,6 +30,10 @@ _TITLES = {
     "size": "Bytes for each distinct value",
 }
 _LIMITS = {
+    "start": """
+        Python's own start, and the modules that a verb needs: rich and typer for all of them, PyArrow and
+        numpy for those that read files.
+    """,
     "kernels": """
         XXH64 and its multiplications while a filter fits into the cache; beyond it, one miss for
         each value, of which several are under way at a time. The first result of a process waits

@@ -6,6 +6,7 @@ have, which must not take more bytes, nor let more values through. Bytes are tho
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import statistics
@@ -18,11 +19,12 @@ from rich.console import Console
 from bench.parameters import WORK, Size
 from bench.results import Outcome, Result, main, table
 from bench.session import session
-from bench.size.source import IntArray, Parts, absent, all_parts
+from bench.size.source import UNIQUE, IntArray, Parts, absent, all_parts
 from bench.size.writers import LANCE, LANCE_ROWS, Written, writers
 from lakebloom import BloomIndexConfig, Lakebloom, hash_values
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.snapshot import Snapshot
+from lakebloom.sbbf import sizing
 
 FOLDER = WORK / "size"
 _NOISE = 4.0
@@ -83,6 +85,23 @@ def compare(console: Console, lake: Lakebloom, parts: Parts, peers: dict[str, Wr
     return results
 
 
+def beside_exact(lake: Lakebloom, parts: Parts) -> list[Result]:
+    """Return the size of an index of unique keys beside what the rate needs, and its rate beside the asked one."""
+    results = []
+    for fpp in Size.asked_fpps:
+        values = absent(Size.probes // len(parts.values))
+        ours = build(lake, FOLDER / parts.name / "plain", f"exact_{-math.log10(fpp):.0f}", fpp, None, values)
+        layers = sizing.layer_fpps(fpp)
+        needed = sum(32 * sizing.num_blocks(len(part), each) for part in parts.values for each in layers)
+        what = f"{parts.name}, {fpp:g} asked for"
+        sizes = [size / parts.distinct for size in (ours.size_bytes, needed)]
+        results.append(Result(what, sizes[0], "bytes", "exact filters", sizes[1], Size.exact_bar))
+        if ours.passed >= Size.fewest_hits:
+            rate = ours.passed / ours.asked
+            results.append(Result(f"{what}, measured", rate, "", "asked for", fpp, Size.rate_bar))
+    return results
+
+
 def _name(parts: Parts, peer: str) -> str:
     return re.sub(r"\W+", "_", f"{parts.name} {peer}")
 
@@ -99,6 +118,8 @@ def run(console: Console) -> Outcome:
             name: write(parts, FOLDER / parts.name / name.replace(" ", "-")) for name, write in writers(spark).items()
         }
         results += compare(console, lake, parts, written)
+        if parts.name == UNIQUE:
+            results += beside_exact(lake, parts)
     spark.stop()
     shutil.rmtree(FOLDER)  # a gigabyte that the next run would write anew
     return Outcome(results)

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from bench.parameters import Size
 
+UNIQUE = "unique keys"
 IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -52,7 +53,7 @@ def all_parts() -> list[Parts]:
     files, rows = Size.files, Size.rows_per_file
     skewed = [2 * (rng.zipf(Size.skew, rows) % Size.users) for _ in range(files)]
     return [
-        Parts("unique keys", tuple(_unique(rng, rows) for _ in range(files))),
+        Parts(UNIQUE, tuple(_unique(rng, rows) for _ in range(files))),
         Parts("skewed keys", tuple(skewed)),
         Parts("few distinct values", tuple(2 * rng.integers(0, Size.few_distinct, rows) for _ in range(files))),
         Parts("tiny files", tuple(_unique(rng, Size.tiny_rows) for _ in range(Size.tiny_files))),
