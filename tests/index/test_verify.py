@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 from lakebloom import BloomIndexConfig, errors
 from lakebloom.index.compact import optimize_index
@@ -81,7 +80,7 @@ def rewrite(lake: Lake, change: Callable[[SegmentRecord], SegmentRecord]) -> Non
     """Put another first segment into the newest entry, all checksums right: as a faulty writer would."""
     entry = lake.entry()
     segments = (change(entry.segments[0]), *entry.segments[1:])
-    changed = encode_entry(msgspec.structs.replace(entry, segments=segments))
+    changed = encode_entry(replace(entry, segments=segments))
     lake.catalog().index(NAME).storage.write(entry_path(entry.version), changed)
 
 
@@ -95,7 +94,7 @@ def test_a_value_that_its_filter_misses(lake: Lake) -> None:
         words = np.array(read_tile(storage, tile))
         words[0] = 0
         damaged = write_tile(storage, tile.file.path, words, column=0, number=tile.number, layer=tile.layer)
-        return msgspec.structs.replace(segment, tiles=(segment.tiles[0], damaged, *segment.tiles[2:]))
+        return replace(segment, tiles=(segment.tiles[0], damaged, *segment.tiles[2:]))
 
     rewrite(lake, without_first_blocks)
     report = lake.open().verify_index(NAME)
@@ -121,7 +120,7 @@ def test_counts_that_are_wrong(lake: Lake, change: Callable[[Unit], Unit], false
     def changed(segment: SegmentRecord) -> SegmentRecord:
         storage = lake.catalog().index(NAME).storage
         units = [change(unit) for unit in UnitTable.read(storage, segment.units, 1).units(1)]
-        return msgspec.structs.replace(segment, units=UnitTable.of(units, 1).write(storage, segment.units.path))
+        return replace(segment, units=UnitTable.of(units, 1).write(storage, segment.units.path))
 
     rewrite(lake, changed)
     report = lake.open().verify_index(NAME)

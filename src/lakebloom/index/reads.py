@@ -4,8 +4,10 @@ for. Unknown or changed files are read in full.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
 
 from lakebloom.errors import DataFileError, IndexStateError
 from lakebloom.index.ask import candidate_units, candidates_in
@@ -28,8 +30,7 @@ Unindexed: TypeAlias = Literal["scan", "skip", "error"]
 _OPEN_COST_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(msgspec.Struct, frozen=True):
     """What to read of a file."""
 
     file: TableFile

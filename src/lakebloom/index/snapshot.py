@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
 _URI = operator.attrgetter("uri")
 
 
-@dataclass(frozen=True, slots=True)
-class _Compared:
+class _Compared(msgspec.Struct, frozen=True):
     """A listing of the table, and what of it the index knows."""
 
     listed: Sequence[TableFile]

@@ -27,7 +27,7 @@ _OPERATORS: dict[Operator, Callable[[Any, Any], Any]] = {
 
 def is_one_of(domain: Domain, column: pa.ChunkedArray, literals: Sequence[Literal]) -> pa.ChunkedArray:
     """Tell for each value of a column in this domain whether it equals one of the literals, none of them NULL."""
-    values = values_in(domain, literals)
+    values = values_in(domain, literals, column.type)
     if len(values) == 1 and domain is not Domain.DOUBLES:
         return pc.equal(column, values[0])
     found = pc.is_in(column, value_set=values)
@@ -40,7 +40,7 @@ def is_one_of(domain: Domain, column: pa.ChunkedArray, literals: Sequence[Litera
 
 def compare(domain: Domain, column: pa.ChunkedArray, op: Operator, literal: Literal) -> pa.ChunkedArray:
     """Compare each value of a column in this domain with a literal that is not NULL."""
-    value = values_in(domain, [literal])[0]
+    value = values_in(domain, [literal], column.type)[0]
     if domain is not Domain.DOUBLES:
         return _OPERATORS[op](column, value)
     is_nan = pc.is_nan(column)

@@ -39,6 +39,7 @@ class Domain(enum.Enum):
     # Holds every decimal of at most 38 digits, whatever its scale, and every 64-bit integer.
     DECIMALS = pa.decimal256(76, _MAX_SCALE)
     DOUBLES = pa.float64()
+    # A column with short offsets is compared as pa.binary(): see values_in.
     BYTES = pa.large_binary()
 
 
@@ -72,15 +73,15 @@ def widest(domains: Set[Domain]) -> Domain:
     return next(domain for domain in _WIDEST_FIRST if domain in domains)
 
 
-def values_in(domain: Domain, literals: Sequence[Literal]) -> pa.Array:
-    """Return literals, none of them NULL, as values of a domain."""
+def values_in(domain: Domain, literals: Sequence[Literal], column: pa.DataType) -> pa.Array:
+    """Return literals, none of them NULL, as values of a domain, to be compared with a column of this type in it."""
     if domain is Domain.DECIMALS:
         return decimal_array([_unscaled(literal) for literal in literals], domain.value)
     if domain is Domain.DOUBLES:
         return pc.add(pa.array([_double(literal) for literal in literals], domain.value), 0.0)  # -0.0 becomes 0.0
     if domain is Domain.INTEGERS:
         return plain_array([int(literal.decoded()) for literal in literals], domain.value)
-    return plain_array([literal.decoded() for literal in literals], domain.value)
+    return plain_array([literal.decoded() for literal in literals], column)
 
 
 def _unscaled(literal: Literal) -> int:
@@ -116,6 +117,8 @@ def column_in(domain: Domain, column: pa.ChunkedArray, column_type: str) -> pa.C
         return pc.cast(pc.cast(_cast(column, pa.date32()), pa.int32()), domain.value)
     if domain is Domain.DOUBLES:
         return _doubles(column)
+    if pt.is_string(stored) or pt.is_binary(stored):  # nothing is copied
+        return _cast(column, pa.binary())
     return _cast(column, domain.value)
 
 

@@ -23,8 +23,9 @@ rows, never of fewer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import (
@@ -47,22 +48,19 @@ from lakebloom.tables.columns import ColumnPath
 __all__ = ["AllOf", "AnyOf", "HoldsNull", "HoldsValue", "Keep", "Leaf", "Never", "Normal", "OneOf", "normalise"]
 
 
-@dataclass(frozen=True, slots=True)
-class AllOf:
+class AllOf(msgspec.Struct, frozen=True):
     """All children hold; without children, always."""
 
     children: tuple[Normal, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(msgspec.Struct, frozen=True):
     """Some child holds; without children, never."""
 
     children: tuple[Normal, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
+class OneOf(msgspec.Struct, frozen=True):
     """The column may hold one of these values, none of which is NULL."""
 
     source: Predicate
@@ -70,32 +68,28 @@ class OneOf:
     values: tuple[Literal, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HoldsNull:
+class HoldsNull(msgspec.Struct, frozen=True):
     """The column may hold NULL."""
 
     source: Predicate
     column: ColumnPath
 
 
-@dataclass(frozen=True, slots=True)
-class HoldsValue:
+class HoldsValue(msgspec.Struct, frozen=True):
     """The column may hold something other than NULL."""
 
     source: Predicate
     column: ColumnPath
 
 
-@dataclass(frozen=True, slots=True)
-class Never:
+class Never(msgspec.Struct, frozen=True):
     """No row at all."""
 
     source: Predicate
     column: ColumnPath
 
 
-@dataclass(frozen=True, slots=True)
-class Keep:
+class Keep(msgspec.Struct, frozen=True):
     """Any row, as far as an index knows."""
 
     source: Predicate

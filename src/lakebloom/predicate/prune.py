@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
+import msgspec
 import numpy as np
 
 from lakebloom.predicate.literals import to_hashes, why_kept
@@ -47,8 +47,7 @@ Resolver: TypeAlias = Callable[[ColumnPath], ColumnPath | None]
 """From a predicate's column to the index's; None where there is none. Here case sensitivity is decided."""
 
 
-@dataclass(frozen=True, slots=True)
-class Used:
+class Used(msgspec.Struct, frozen=True):
     """A part of the predicate that was answered, and how many units it dropped of those it was asked about."""
 
     predicate: Predicate
@@ -64,8 +63,7 @@ class Used:
         return to_text(self.predicate)
 
 
-@dataclass(frozen=True, slots=True)
-class Unused:
+class Unused(msgspec.Struct, frozen=True):
     """A part of the predicate that dropped nothing, and why. ``column`` is None where there is no single one."""
 
     predicate: Predicate
@@ -78,8 +76,7 @@ class Unused:
         return to_text(self.predicate)
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(msgspec.Struct, frozen=True):
     """Which units can match, and what each leaf of the predicate did: every leaf is in one of the two lists."""
 
     keep: BoolArray
@@ -139,8 +136,7 @@ def _num_values(node: Normal) -> int:
     return len(node.values) if isinstance(node, OneOf) else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(msgspec.Struct, frozen=True):
     column: ColumnPath
     hashes: HashArray | None = None
     kept_for_nothing: float = 0.0

@@ -21,9 +21,10 @@ import binascii
 import enum
 import re
 import struct
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
+
+import msgspec
 
 __all__ = ["JsonValue", "Kind", "PlainValue", "SparkType", "decode", "is_legal", "spark_type"]
 
@@ -49,8 +50,7 @@ class Kind(enum.Enum):
     OTHER = enum.auto()
 
 
-@dataclass(frozen=True, slots=True)
-class SparkType:
+class SparkType(msgspec.Struct, frozen=True):
     """A type by its kind, with the width of a number or the digits of a decimal."""
 
     kind: Kind

@@ -6,9 +6,9 @@ hashed in pieces that stay in the cache, without a Python object for each value.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
 import numpy as np
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ class Layout(Protocol):
         """Write the hash of each value to ``out``, which has this layout's length."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(msgspec.Struct, frozen=True):
     """Values of one width, as rows of a [count, width] byte array."""
 
     values: ByteArray
@@ -58,8 +57,7 @@ class Fixed:
         kernels.hash_fixed(self.values, out)
 
 
-@dataclass(frozen=True, slots=True)
-class Floats:
+class Floats(msgspec.Struct, frozen=True):
     """IEEE numbers of 4 or 8 bytes in which both zeros are one value, and so are all NaNs."""
 
     values: ByteArray
@@ -81,8 +79,7 @@ class Floats:
         kernels.hash_floats(self.values, out)
 
 
-@dataclass(frozen=True, slots=True)
-class Offsets:
+class Offsets(msgspec.Struct, frozen=True):
     """Values of any length: value i is ``data[offsets[i]:offsets[i + 1]]``."""
 
     offsets: OffsetArray
@@ -105,8 +102,7 @@ class Offsets:
         kernels.hash_offsets(self.offsets, self.data, out)
 
 
-@dataclass(frozen=True, slots=True)
-class Views:
+class Views(msgspec.Struct, frozen=True):
     """Arrow string views: 16 bytes each, short values inside, long ones in ``buffers``."""
 
     views: ByteArray
@@ -129,8 +125,7 @@ class Views:
         kernels.hash_views(self.views, self.buffers, out)
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
+class Gathered(msgspec.Struct, frozen=True):
     """Values of a dictionary: each distinct value was hashed once, ``indices`` says which one stands where."""
 
     hashes: HashArray

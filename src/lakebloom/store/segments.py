@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import numpy as np
+from msgspec.structs import replace
 
 from lakebloom.errors import StorageError
 from lakebloom.sbbf import estimates

@@ -104,7 +104,7 @@ class TileReader:
         else:
             words = opened.words[block]
             opened.check([block])
-        return words.view(np.uint64)
+        return words.view("<u8")
 
     def rows(self, blocks: np.ndarray[Any, Any]) -> tuple[WordArray, np.ndarray[Any, Any]]:
         """Return [some, num_units, 8] words, and which of these rows each of the blocks is.

@@ -7,10 +7,10 @@ there, and is always kept. A null count that is not known is null, and stays so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -28,16 +28,14 @@ if TYPE_CHECKING:
 NO_TILE = -1
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnFacts:
+class ColumnFacts(msgspec.Struct, frozen=True):
     """What is known of one column in one unit."""
 
     null_count: int | None
     tile: int = NO_TILE
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(msgspec.Struct, frozen=True):
     """A run of rows of one file."""
 
     file: TableFile

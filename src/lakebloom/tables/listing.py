@@ -42,7 +42,7 @@ def list_files(
     for location in locations:
         for root, found in _resolve(normalise(location), options or {}, watch):
             files.update((file.uri, file) for file in members(root, found))
-    return sorted(files.values(), key=lambda file: file.uri)
+    return sorted(files.values())  # by URI, which comes first and is there once
 
 
 def stat_file(uri: str, options: Mapping[str, str] | None = None) -> TableFile | None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Found", "is_hidden_directory", "is_hidden_file", "members"]
 
 _SUMMARIES = ("_metadata", "_common_metadata")
+_UNFINISHED = "._COPYING_"
 
 
 class Found(NamedTuple):
@@ -35,7 +36,7 @@ def is_hidden_directory(name: str) -> bool:
     >>> is_hidden_directory("_delta_log"), is_hidden_directory("_day=1")
     (True, False)
     """
-    return _is_filtered(name) and not name.startswith(_SUMMARIES)
+    return is_hidden_file(name) and not name.startswith(_SUMMARIES)
 
 
 def is_hidden_file(name: str) -> bool:
@@ -44,11 +45,9 @@ def is_hidden_file(name: str) -> bool:
     >>> is_hidden_file("_SUCCESS"), is_hidden_file("part-0.parquet"), is_hidden_file("_metadata")
     (True, False, True)
     """
-    return _is_filtered(name)
-
-
-def _is_filtered(name: str) -> bool:
-    return name.startswith(".") or (name.startswith("_") and "=" not in name) or name.endswith("._COPYING_")
+    if name.startswith((".", "_")):
+        return name[0] == "." or "=" not in name or name.endswith(_UNFINISHED)
+    return name.endswith(_UNFINISHED)
 
 
 def members(root_uri: str, found: Iterable[Found]) -> Iterator[TableFile]:
