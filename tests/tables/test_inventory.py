@@ -58,24 +58,8 @@ def table(tmp_path: Path) -> Path:
     return table
 
 
-def watching(*locations: str) -> Inventory:
-    """An inventory that was asked before."""
-    inventory = Inventory(locations, {})
-    inventory.files()
-    return inventory
-
-
-def test_the_first_question_watches_nothing(table: Path) -> None:
-    before = len(list(Path("/proc/self/fd").iterdir()))
-    inventory = Inventory([str(table)], {})
-    first = inventory.files()
-    assert len(list(Path("/proc/self/fd").iterdir())) == before
-    (table / "k=1/new.parquet").write_bytes(b"x")
-    assert len(inventory.files()) == len(first) + 1
-
-
 def test_nothing_is_listed_while_nothing_changes(table: Path) -> None:
-    inventory = watching(str(table))
+    inventory = Inventory([str(table)], {})
     first = inventory.files()
     assert first == list_files([str(table)])
     assert inventory.files() is first
@@ -85,7 +69,7 @@ def test_nothing_is_listed_while_nothing_changes(table: Path) -> None:
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_change_is_noticed(table: Path, change: str) -> None:
-    inventory = watching(str(table))
+    inventory = Inventory([str(table)], {})
     before = inventory.files()
     CHANGES[change](table)
     after = inventory.files()
@@ -97,7 +81,7 @@ def test_every_change_is_noticed(table: Path, change: str) -> None:
 def test_links_to_other_places_are_not_watched(table: Path, tmp_path: Path) -> None:
     """A file that is changed under another name gives no sign of it."""
     os.link(table / "k=1/a.parquet", tmp_path / "other name")
-    inventory = watching(str(table))
+    inventory = Inventory([str(table)], {})
     before = inventory.files()
     (tmp_path / "other name").write_bytes(b"longer")
     assert inventory.files() != before
@@ -110,7 +94,7 @@ def test_links_to_other_places_are_not_watched(table: Path, tmp_path: Path) -> N
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # newer Pythons warn of forks beside threads
 def test_a_fork_does_not_take_its_parents_news(table: Path) -> None:
-    inventory = watching(str(table))
+    inventory = Inventory([str(table)], {})
     before = inventory.files()
     (table / "k=1/new.parquet").write_bytes(b"x")
     child = os.fork()
@@ -121,7 +105,7 @@ def test_a_fork_does_not_take_its_parents_news(table: Path) -> None:
 
 
 def test_a_vanished_table_is_an_error_and_comes_back(table: Path, tmp_path: Path) -> None:
-    inventory = watching(str(table))
+    inventory = Inventory([str(table)], {})
     before = inventory.files()
     table.rename(tmp_path / "away")
     with pytest.raises(FileNotFoundError):
@@ -132,10 +116,10 @@ def test_a_vanished_table_is_an_error_and_comes_back(table: Path, tmp_path: Path
 
 def test_other_places_are_listed_each_time(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for locations in ([f"{table.parent}/*"], [str(table / "a.parquet")]):
-        inventory = watching(*locations)
+        inventory = Inventory(locations, {})
         assert inventory.files() is not inventory.files()
     monkeypatch.setattr("lakebloom.tables.watch._OWN_FILE_SYSTEMS", frozenset())
-    inventory = watching(str(table))
+    inventory = Inventory([str(table)], {})
     assert inventory.files() is not inventory.files()
 
 

@@ -17,26 +17,20 @@ __all__ = ["Inventory"]
 
 
 class Inventory:
-    """The files at some locations. From the second question on they are watched where they are on local disk.
-
-    Elsewhere each question lists them.
-    """
+    """The files at some locations. On local disk they are watched between questions; elsewhere each question lists."""
 
     def __init__(self, locations: Sequence[str], options: Mapping[str, str]) -> None:
         self._locations, self._options = tuple(locations), options
         self._lock = threading.Lock()
         self._listed: tuple[Watch, list[TableFile]] | None = None
-        self._asked = False
 
     def files(self) -> list[TableFile]:
-        """Return the files, sorted by URI; the same list for as long as they are watched and nothing changed."""
+        """Return the files, sorted by URI; the same list for as long as nothing changed."""
         with self._lock:
             if self._listed is not None and self._listed[0].is_quiet():
                 return self._listed[1]
             self._listed = None  # whatever is raised below, what was known is not
-            # A process that asks once does not wait for the system to set up a watch and take it down again.
-            watch = Watch() if self._asked else None
+            watch = Watch()
             files = list_files(self._locations, self._options, watch)
-            self._listed = None if watch is None else (watch, files)
-            self._asked = True
+            self._listed = watch, files
             return files
