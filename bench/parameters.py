@@ -100,6 +100,8 @@ class Lookup:
     """A method that takes so long in a process that runs already is not asked in a new one."""
     keys = 100
     growth_bar = 2.0
+    very_many, very_many_bar_s, very_many_rounds = 10_000, 0.2, 5
+    """How many keys of a join's small side are asked of the largest table's files, and how long that may take."""
     warm_bars: ClassVar = {1000: (15, 40, 5), 4000: (40, 150, 8)}
     """How many times faster than the fastest engine on the same files: present key, absent key, many keys."""
     lance_bars = (1.5, 0.5, 2.0)

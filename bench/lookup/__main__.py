@@ -7,16 +7,20 @@ were not asked before, and the median counts; all data is in the page cache. Dat
 
 from __future__ import annotations
 
+import random
 import statistics
+import time
+import uuid
 import warnings
 
 from rich.console import Console
 
 from bench.lookup.race import BLOOM, LIMIT, LOADING, OURS, Method, cold, methods, too_slow, warm
-from bench.lookup.source import ABSENT, CASES, MANY, PRESENT, questions, tables
+from bench.lookup.source import ABSENT, CASES, INDEXES, MANY, PRESENT, questions, tables
 from bench.parameters import Lookup
 from bench.results import Kind, Outcome, Point, Result, main, table
 from bench.scale.probe import probe_results
+from lakebloom import Lakebloom, col
 
 
 def run(console: Console) -> Outcome:
@@ -43,8 +47,25 @@ def run(console: Console) -> Outcome:
         for method in contenders
         if (typical := method.typical(PRESENT)) is not None
     ]
+    asked_s = very_many_keys(f"files_{max(races)}")
+    what = f"{max(races):,} files asked for {Lookup.very_many:,} keys"
+    many = Result(what, 1e3 * asked_s, "ms", bar=1e3 * Lookup.very_many_bar_s)
     probes = [result for result in probe_results(console) if result.bar is not None]
-    return Outcome([*compared(races, loading_s), *probes], points)
+    return Outcome([*compared(races, loading_s), many, *probes], points)
+
+
+def very_many_keys(index: str) -> float:
+    """Return how long it takes to find the files that may hold one of very many keys, as for a join."""
+    lake = Lakebloom(location=INDEXES)
+    rng = random.Random(Lookup.seed)
+    times = []
+    for _ in range(Lookup.very_many_rounds + 1):
+        keys = [str(uuid.UUID(int=rng.getrandbits(128), version=4)) for _ in range(Lookup.very_many)]
+        condition = col("uuid").isin(keys)
+        started = time.perf_counter()
+        lake.candidates(index, condition)
+        times.append(time.perf_counter() - started)
+    return statistics.median(times[1:])  # the first one loads numba
 
 
 def print_times(console: Console, races: dict[int, list[Method]]) -> None:

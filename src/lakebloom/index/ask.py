@@ -110,11 +110,10 @@ def resolver(snapshot: Snapshot) -> Resolver:
 
 def prune(snapshot: Snapshot, predicate: Predicate) -> list[Pruned]:
     """Return for each segment which units can match and why."""
-    return _ask(snapshot, predicate, snapshot.segments)
+    return _ask(snapshot, Pruner(predicate, resolve=resolver(snapshot)), snapshot.segments)
 
 
-def _ask(snapshot: Snapshot, predicate: Predicate, filters: Sequence[UnitFilters]) -> list[Pruned]:
-    pruner = Pruner(predicate, resolve=resolver(snapshot))
+def _ask(snapshot: Snapshot, pruner: Pruner, filters: Sequence[UnitFilters]) -> list[Pruned]:
     as_read = snapshot.as_read
     # A file without the column was indexed as NULL, and is read as the default.
     asked = filters if as_read is None else [AsRead(units, as_read) for units in filters]
@@ -144,13 +143,15 @@ def candidates_of(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:
 
 def candidate_units(snapshot: Snapshot, predicate: Predicate) -> Iterator[tuple[Segment, IntArray]]:
     """Yield the numbers of the units that can match for each segment that has any."""
-    whole = snapshot.side_by_side
+    pruner = Pruner(predicate, resolve=resolver(snapshot))
+    whole = snapshot.side_by_side if pruner.num_values < _MANY_VALUES else None
     if whole is not None:
-        (pruned,) = _ask(snapshot, predicate, [whole])
+        (pruned,) = _ask(snapshot, pruner, [whole])
         if pruned.keep.any():
             yield from whole.by_segment(np.flatnonzero(pruned.keep & np.concatenate(snapshot.current)))
         return
-    for number, (segment, pruned) in enumerate(zip(snapshot.segments, prune(snapshot, predicate), strict=True)):
+    answers = _ask(snapshot, pruner, snapshot.segments)
+    for number, (segment, pruned) in enumerate(zip(snapshot.segments, answers, strict=True)):
         if pruned.keep.any():
             yield segment, np.flatnonzero(pruned.keep & snapshot.current[number])
 
