@@ -49,7 +49,7 @@ def run(console: Console) -> Outcome:
     for number in range(Start.rounds + 1):
         for name, command in started.items():
             before = time.perf_counter()
-            subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True)
+            subprocess.run(command, env=environment, capture_output=True, check=True)
             if number > 0:  # the first one may compile bytecode
                 times[name].append(time.perf_counter() - before)
     typical = {name: 1e3 * statistics.median(each) for name, each in times.items()}
