@@ -61,11 +61,13 @@ class TableRows:
     def schema_of(self, names: Iterable[str]) -> pa.Schema:
         """Return the part of the schema with these columns. Raises ColumnNotFoundError."""
         wanted = tuple(names)
-        if wanted not in self._parts:
+        part = self._parts.get(wanted)
+        if part is None:
+            part = self._schema_of(wanted)
             if len(self._parts) >= _KEPT_SCHEMAS:
-                self._parts.clear()
-            self._parts[wanted] = self._schema_of(wanted)
-        return self._parts[wanted]
+                self._parts.clear()  # other threads have what they need
+            self._parts[wanted] = part
+        return part
 
     def _schema_of(self, names: Iterable[str]) -> pa.Schema:
         fields = []
@@ -124,11 +126,13 @@ class TableRows:
     def kept_view(self, file: TableFile, footer: _Footer, schema: pa.Schema) -> _View:
         """Return the same as ``view``, made once for each file and set of columns."""
         key = tuple(schema.names)
-        if key not in footer.views:
+        view = footer.views.get(key)
+        if view is None:
+            view = self.view(file, footer.stored, schema)
             if len(footer.views) >= _KEPT_VIEWS:
-                footer.views.clear()
-            footer.views[key] = self.view(file, footer.stored, schema)
-        return footer.views[key]
+                footer.views.clear()  # other threads have what they need
+            footer.views[key] = view
+        return view
 
     def view(self, file: TableFile, stored: StoredColumns, schema: pa.Schema) -> _View:
         """Return how the columns of one file become those of a schema."""
