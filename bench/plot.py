@@ -10,7 +10,11 @@ from bench.results import Point
 
 _WIDTH, _HEIGHT = 860, 460
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 270, 40, 50
-_OURS, _OTHERS = "#0b6e4f", ("#c44536", "#e08e45", "#7768ae", "#3b8ea5", "#8a817c", "#b5838d", "#577590", "#9c6644")
+_OURS = "#0b6e4f"
+_OTHERS = (
+    *("#c44536", "#e08e45", "#7768ae", "#3b8ea5", "#8a817c", "#b5838d"),
+    *("#577590", "#9c6644", "#1d3557", "#a7a02b", "#d264b6", "#4f772d"),
+)
 _LINE_HEIGHT = 15
 
 

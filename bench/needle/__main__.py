@@ -113,7 +113,11 @@ def run(console: Console) -> Outcome:
     spark.stop()
     print_searches(console, searches)
     points = [
-        Point(f"Spark: {method.name}", search.table.files, 1e3 * method.best(PRESENT))
+        Point(
+            method.name if method.lake is None else f"Spark: {method.name}",
+            search.table.files,
+            1e3 * method.best(PRESENT),
+        )
         for search in searches
         for method in search.methods
     ]
