@@ -16,7 +16,7 @@ _INTRODUCTION = """# Benchmarks
 Written by `make bench`; not edited by hand. Every answer is compared before any time is. Methods that are compared ran
 in turn in one run, on the same generated data, which was in the page cache. Parameters and seeds are in
 `bench/parameters.py`. A bar with <= is for ours / theirs, one with >= for theirs / ours; where there is no peer it is
-for our own figure. Rows without a bar only inform.
+for our own figure. A ratio counts as it is printed, with three digits. Rows without a bar only inform.
 """
 _TITLES = {
     "start": "From nothing to a first result",
@@ -72,7 +72,9 @@ _LIMITS = {
     "size": """
         The filters' own bits: at the same rate a split block filter is a split block filter. Where
         ours are smaller they have no power of two to fill, or two layers. Each tile has 0.8 kB of
-        framing, which many files share, and files of one tile share the size of the largest.
+        framing, which many files share, and files of one tile share the size of the largest. Ours were
+        asked for the rate that the peer's bits show, plus two standard errors of it; what both let through
+        was counted, and ours must not be more than chance makes it.
     """,
 }
 

@@ -11,13 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakebloom import errors
+from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.kernels import portable
 from lakebloom.sbbf.layers import mix, mix_one
 from lakebloom.storage import open_storage
 from lakebloom.store.probing import which_hold
-from lakebloom.store.segments import Segment
+from lakebloom.store.segments import Segment, SegmentWriter
 from lakebloom.store.side_by_side import SideBySide
-from tests.store.examples import CONFIG, hashes_of, write_segment
+from lakebloom.store.units import ColumnFacts, Unit
+from tests.store.examples import CONFIG, hashes_of, table_file, write_segment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +63,42 @@ def test_the_answers_of_all_segments(
         found = {segment.record.id: units.tolist() for segment, units in whole.by_segment(kept)}
         each = zip(segments, answers, strict=True)
         assert found == {s.record.id: np.flatnonzero(hit).tolist() for s, hit in each if hit.any()}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@given(st.lists(st.lists(st.sampled_from([None, (1, 1), (7, 1), (7, 2), (30, 2)]), max_size=6), min_size=2, max_size=4))
+def test_units_without_filter_and_with_those_of_files(
+    storage: Storage, shapes: list[list[tuple[int, int] | None]]
+) -> None:
+    """Each unit has no filter, or one of so many blocks and layers. A segment may have no units."""
+    segments, homes = [], []
+    for number, shape in enumerate(shapes):
+        writer = SegmentWriter(storage, f"s{number}", [COLUMN])
+        for blocks, layers in sorted({kind for kind in shape if kind is not None}):
+            members = [unit for unit, kind in enumerate(shape) if kind == (blocks, layers)]
+            words = [
+                np.stack([_words(100 * number + unit, blocks, layer) for unit in members], 1) for layer in range(layers)
+            ]
+            writer.add_tile(0, members, words)
+        units = [Unit(table_file(100 * number + unit), 0, 50, 0, 1, (ColumnFacts(None),)) for unit in range(len(shape))]
+        segments.append(Segment(storage, writer.finish(units, ["bigint"], 0.01 / (number + 1)), CONFIG))
+        homes += [100 * number + unit for unit in range(len(shape))]
+    whole = SideBySide.of(segments)
+    assert whole is not None
+    for place, home in enumerate(homes):
+        hashes = hashes_of(home)[:1]
+        found = whole.might_contain_any(COLUMN, hashes)
+        assert found[place]
+        assert found.tolist() == [hit for s in segments for hit in s.might_contain_any(COLUMN, hashes).tolist()]
+    counts, known = whole.null_counts(COLUMN)
+    assert len(counts) == len(homes)
+    assert not known.any()
+
+
+def _words(unit: int, blocks: int, layer: int) -> np.ndarray:
+    f = Sbbf(blocks)
+    f.insert_hashes(hashes_of(unit) if layer == 0 else mix(hashes_of(unit)))
+    return f.words
 
 
 def test_segments_that_are_not_alike_stay_apart(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:

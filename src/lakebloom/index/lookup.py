@@ -80,9 +80,10 @@ class Lookups:
         return whole if limit is None else whole.slice(0, limit)
 
     def _table_of(self, source: SourceRecord) -> _Table:
-        if self._table is None or self._table.source != source:
-            self._table = _Table(source, self._options)
-        return self._table
+        table = self._table  # other threads ask too
+        if table is None or table.source != source:
+            self._table = table = _Table(source, self._options)
+        return table
 
 
 class _Table:

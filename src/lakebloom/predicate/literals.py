@@ -28,7 +28,7 @@ from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.spark_types import Kind, SparkType, fits, spark_type
 from lakebloom.predicate.tree import Literal
 from lakebloom.sbbf.hashing import hash_array
-from lakebloom.sbbf.kernels.portable import hash_one
+from lakebloom.sbbf.kernels.portable import SHORT_BYTES, hash_one
 from lakebloom.sbbf.plain_arrays import plain_array
 from lakebloom.tables.columns import arrow_type
 
@@ -88,7 +88,8 @@ def _plain_bytes(literal: Literal, column_type: str) -> bytes | None:
         return None
     if literal.type == column_type in _TEXTS:
         value = literal.decoded()
-        return value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else None
+        plain = value.encode() if isinstance(value, str) else value
+        return plain if isinstance(plain, bytes) and len(plain) <= SHORT_BYTES else None
     bits = _INTEGERS.get(column_type)
     if bits is None or literal.type not in _INTEGERS:
         return None

@@ -41,10 +41,10 @@ class SideBySide:
 
     @classmethod
     def of(cls, segments: Sequence[Segment]) -> SideBySide | None:
-        """Return segments as one set; None where they are not alike, too large, or only one."""
-        kinds = {(segment.record.types, segment.record.fpp) for segment in segments}
+        """Return segments as one set; None where they differ in their types, are too large, or only one."""
+        types = {segment.record.types for segment in segments}
         units = sum(segment.num_units for segment in segments)
-        return cls(segments) if len(segments) > 1 and len(kinds) == 1 and units <= _MOST_UNITS else None
+        return cls(segments) if len(segments) > 1 and len(types) == 1 and units <= _MOST_UNITS else None
 
     @property
     def num_units(self) -> int:

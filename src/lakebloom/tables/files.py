@@ -44,7 +44,7 @@ class TableFile(_Identity):
 
     def __new__(cls, uri: str, size_bytes: int, mtime_ms: int) -> Self:
         """Take a file as it was listed."""
-        # Here and not with the listers: there is no other way to make one.
+        # Here and not with the listers, so that none of them forgets it.
         return tuple.__new__(cls, (uri, size_bytes, comparable_mtime_ms(uri, mtime_ms)))
 
     @classmethod

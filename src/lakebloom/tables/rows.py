@@ -9,6 +9,7 @@ import json
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -101,7 +102,7 @@ class TableRows:
             if known is None:
                 parquet = parquet_file(file.uri, source)
                 known = _Footer(parquet.metadata, StoredColumns(parquet, case_sensitive=self._case_sensitive))
-                yield OpenFile(self, file, parquet, known, source)
+                yield OpenFile(self, file, parquet, known, source, asked)
                 return
             plain = self.kept_view(file, known, asked).names
             yield OpenFile(self, file, known.open(file.uri, source, plain), known)
@@ -170,10 +171,11 @@ class OpenFile:
         parquet: pq.ParquetFile,
         footer: _Footer,
         source: pa.NativeFile | None = None,
+        asked: pa.Schema | None = None,
     ) -> None:
+        """``source`` and ``asked`` are given where nothing was known of the file, and it is open as any file is."""
         self._rows, self._parquet = rows, parquet
-        self._source = source
-        """Where nothing was known of the file, and it is open as any file would be."""
+        self._source, self._asked = source, asked
         self.file, self.footer = file, footer
 
     @property
@@ -191,8 +193,9 @@ class OpenFile:
     def take(self, row_group: int, numbers: pa.Array, schema: pa.Schema, *, use_threads: bool = True) -> pa.Table:
         """Return some rows of a row group, by their numbers in it."""
         view = self._rows.kept_view(self.file, self.footer, schema)
-        if self._source is not None and self.footer.repeating:
-            self._parquet, self._source = self.footer.open(self.file.uri, self._source), None
+        if self._source is not None and self._asked is not None and self.footer.repeating:
+            plain = self._rows.kept_view(self.file, self.footer, self._asked).names
+            self._parquet, self._source = self.footer.open(self.file.uri, self._source, plain), None
         table = self._parquet.read_row_group(row_group, columns=view.names, use_threads=use_threads)
         return view.rows(table.take(numbers), len(numbers))
 
@@ -202,18 +205,24 @@ class _Footer:
 
     def __init__(self, metadata: Any, stored: StoredColumns) -> None:
         self.metadata, self.stored = metadata, stored
-        groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-        self.row_counts: list[int] = [group.num_rows for group in groups]
-        chunks = (group.column(i) for group in groups for i in range(group.num_columns))
-        self.repeating = dict.fromkeys(
+        self.row_counts: list[int] = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        self.views: dict[tuple[str, ...], _View] = {}
+
+    @cached_property
+    def repeating(self) -> list[str]:
+        """The top-level columns of bytes that are stored with a dictionary, in the first row group that has rows."""
+        first = next((number for number, count in enumerate(self.row_counts) if count), None)
+        if first is None:
+            return []
+        group = self.metadata.row_group(first)
+        chunks = (group.column(i) for i in range(group.num_columns))
+        return [
             chunk.path_in_schema
             for chunk in chunks
             if chunk.physical_type == "BYTE_ARRAY"
             and chunk.has_dictionary_page
-            and stored.is_plain(chunk.path_in_schema)
-        )
-        """The top-level columns of bytes that are stored with a dictionary, in some row group at least."""
-        self.views: dict[tuple[str, ...], _View] = {}
+            and self.stored.is_plain(chunk.path_in_schema)
+        ]
 
     def open(self, uri: str, source: pa.NativeFile, plain: Collection[str] = ()) -> pq.ParquetFile:
         """Open the file so that repeating columns are read as such, but for some.

@@ -21,7 +21,7 @@ _P1, _P2, _P3, _P4, _P5 = (np.uint64(prime) for prime in PRIMES)
 _SALTS = np.array(SALTS, dtype=np.uint32)
 _INLINE_VIEW_BYTES = 12
 _ALL = 2**64 - 1
-_FEW_VALUES, _SHORT_BYTES = 4, 256
+_FEW_VALUES, SHORT_BYTES = 4, 256
 _GATHERED_BYTES = 1 << 20
 """Values of one length are hashed side by side, at most so many bytes of them at a time."""
 
@@ -91,7 +91,7 @@ def hash_one(value: bytes) -> int:
 def hash_fixed(values: ByteArray, out: HashArray) -> None:
     """Hash the rows of a [count, width] byte array."""
     count, width = values.shape
-    if count <= _FEW_VALUES and width <= _SHORT_BYTES:
+    if count <= _FEW_VALUES and width <= SHORT_BYTES:
         out[:] = [hash_one(row.tobytes()) for row in values]
         return
     h = _stripes(values) if width >= 32 else np.full(count, _P5, dtype=np.uint64)
@@ -145,7 +145,7 @@ def _hash_selected(
 
 
 def _hash_slices(data: ByteArray, starts: OffsetArray, sizes: OffsetArray, out: HashArray) -> None:
-    if len(starts) <= _FEW_VALUES and all(size <= _SHORT_BYTES for size in sizes):
+    if len(starts) <= _FEW_VALUES and all(size <= SHORT_BYTES for size in sizes):
         places = zip(starts.tolist(), sizes.tolist(), strict=True)
         out[:] = [hash_one(data[start : start + size].tobytes()) for start, size in places]
         return
