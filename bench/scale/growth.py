@@ -41,7 +41,7 @@ def growth_results(console: Console, spark: SparkSession) -> list[Result]:
             slope = _exponent(list(times), measured)
             printed.add_row(what, *(f"{1e3 * s:.1f}" for s in measured), f"{slope:.2f}")
             least, most = 1e3 * measured[0], 1e3 * measured[-1]
-            detail = f"{least:.0f} ms for {min(times):,}, {most:.0f} ms for {max(times):,}"
+            detail = f"{least:.3g} ms for {min(times):,}, {most:.3g} ms for {max(times):,}"
             results.append(Result(f"{what}: exponent of {unit}", slope, "", bar=bar, limited_by=detail))
         console.print(printed)
     return results
