@@ -9,7 +9,7 @@ CORE := .venv-core
 CORE_STAMP := $(CORE)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 FAST := not spark and not slow
-HALF := tests/sbbf tests/storage tests/predicate tests/tables
+HALF := tests/sbbf tests/storage tests/predicate tests/tables tests/parquet
 # Spark starts its workers with the first python3 on PATH unless told otherwise.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
