@@ -53,7 +53,7 @@ _LIMITS = {
         the key column, then of the others. *100 keys:* the same for each of their files, on all
         cores, and for a file in four that is read in vain, as the automatic rate has it. *Absent
         key:* a few hundred calls in Python, each of which finds the caches of the processor full of
-        what other engines left; alone it takes a third of the time. *Whole process:* loading numpy
+        what other engines left. *Whole process:* loading numpy
         and PyArrow, a row of the table; the rest are lakebloom's own modules, listing the table,
         and the end of the process. *A million units:* 32 bytes of each unit come from memory for
         each layer that is asked.
