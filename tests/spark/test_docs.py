@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
@@ -45,15 +47,18 @@ def test_joins(spark: SparkSession, tmp_path: Path) -> None:
         exec(compile(block, "JOINS.md", "exec"), names)
 
 
-def test_quickstart(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names: dict[str, Any] = {"events": str(tmp_path / "events"), "indexes": str(tmp_path / "indexes")}
-    for block in python_blocks(ROOT / "docs/QUICKSTART.md"):
-        exec(compile(block, "QUICKSTART.md", "exec"), names)
-    assert names["spark"] is spark  # there is one session, which the page would have started
-    printed = capsys.readouterr().out
+@pytest.mark.slow
+def test_quickstart_can_be_pasted(tmp_path: Path) -> None:
+    """Into a fresh shell in an empty directory, as a newcomer does: nothing is defined but what the page defines."""
+    pasted = "\n".join(python_blocks(ROOT / "docs/QUICKSTART.md"))
+    shell = subprocess.run(
+        [sys.executable, "-i", "-q"], input=pasted, cwd=tmp_path, capture_output=True, text=True, timeout=600
+    )
+    assert "Traceback" not in shell.stderr, shell.stderr
     # The keys are random, and now and then a filter says perhaps for one that it does not hold.
-    assert re.search("3[6-9] of 40 files skipped", printed)
-    assert re.search("FULL, [1-4] of 40 files read", printed)
+    assert re.search("3[6-9] of 40 files skipped", shell.stdout)
+    assert re.search("[1-4] of 40 files read", shell.stdout)
+    assert {path.name for path in tmp_path.iterdir()} == {"quickstart"}
 
 
 def test_object_stores(spark: SparkSession, tmp_path: Path, s3_options: dict[str, str]) -> None:  # noqa: F811
