@@ -28,8 +28,8 @@ SOURCE = ROOT / "src" / "lakebloom"
 # Each layer may import those after it. What is on one line is on one level: neither imports the other.
 LAYERS = [
     ["cli"],
-    ["report"],
     ["lake"],
+    ["report"],
     ["spark"],
     ["index"],
     ["predicate"],
@@ -100,16 +100,6 @@ def in_child(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_importing_the_package_loads_nothing_heavy() -> None:
     loaded = in_child("-c", "import sys, lakebloom; print(*sorted(sys.modules))").stdout.split()
     assert not {"numpy", "pyarrow", "numba", "llvmlite", "pyspark", "thrift", "rich"} & set(loaded)
-
-
-def test_importing_the_package_takes_less_than_100_ms() -> None:
-    def milliseconds() -> float:
-        lines = in_child("-X", "importtime", "-c", "import lakebloom").stderr.splitlines()
-        (line,) = [line for line in lines if line.split("|")[-1].strip() == "lakebloom"]
-        return int(line.split("|")[1]) / 1000
-
-    # The machine may be busy: the best of five is the cost of the import.
-    assert min(milliseconds() for _ in range(5)) < 100
 
 
 def test_a_single_probe_loads_no_compiler() -> None:

@@ -8,11 +8,18 @@ milliseconds go through here.
 from __future__ import annotations
 
 import datetime
+import pathlib
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lakebloom.errors import InvalidArgumentError, LakebloomError, UnsupportedSessionError, UnsupportedSourceError
+from lakebloom.errors import (
+    InvalidArgumentError,
+    LakebloomError,
+    StorageError,
+    UnsupportedSessionError,
+    UnsupportedSourceError,
+)
 from lakebloom.index.ask import Reader, candidate_table
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.settings import TIMEOUT_KEY, Settings
@@ -71,6 +78,7 @@ class Lakebloom:
         *,
         options: Mapping[str, str] | None = None,
     ) -> None:
+        _require_session(spark)
         self._spark = spark
         chosen = location or (None if spark is None else default_location(spark))
         if chosen is None:
@@ -86,6 +94,14 @@ class Lakebloom:
         self._skipping: Skipping | None = None
         self._known_join_filters: JoinFilters | None = None
         self._registered = False
+
+    def __repr__(self) -> str:
+        session = "without Spark" if self._spark is None else f"with Spark {self._spark.version}"
+        try:
+            names = ", ".join(self._catalog.names()) or "none"
+        except LakebloomError as error:
+            names = str(error)
+        return f"Lakebloom at {self.location}, {session}; indexes: {names}"
 
     @property
     def location(self) -> str:
@@ -260,23 +276,49 @@ class Lakebloom:
 
         return RecordTable(history_of(self._catalog.index(name).log))
 
+    def report(self, name: str, path: str | os.PathLike[str], predicate: Predicate | str | None = None) -> pathlib.Path:
+        """Write a page about an index to a file, and return where: coverage, sizes, rates, and what to do next.
+
+        With a predicate the page also shows which files it skips.
+        """
+        from lakebloom.report import gather, render
+
+        chosen = None if predicate is None else self._predicate(name, predicate)
+        page = render(gather(self._catalog, name, chosen)).encode()
+        target = pathlib.Path(path)
+        try:
+            target.write_bytes(page)
+        except OSError as error:
+            raise StorageError(f"cannot write {target}", found=str(error), hint="choose another place") from error
+        return target
+
     def columns(self, name: str) -> list[tuple[ColumnPath, str]]:
         """Return all columns of an index's table as it was when indexed: the parts of each name, and its Spark type."""
         from lakebloom.tables.spark_schema import leaf_types
 
         return leaf_types(self._catalog.index(name).log.newest().source.schema_json or "")
 
-    def candidates(self, name: str, predicate: Predicate) -> pa.Table:
+    def _predicate(self, name: str, predicate: Predicate | str) -> Predicate:
+        """Return a predicate, whether it was made by ``col`` or typed as SQL."""
+        if not isinstance(predicate, str):
+            return predicate
+        from lakebloom.predicate.parse import parse
+
+        return parse(predicate, self.columns(name))
+
+    def candidates(self, name: str, predicate: Predicate | str) -> pa.Table:
         """Return the units that can match: path, row_start, row_count, row_groups. Reads only the index.
+
+        Here and everywhere, a predicate is made by ``col``, or is SQL text such as ``"user_id = 42"``.
 
         The answer is about the files as they were indexed. One that is new or changed since is not in it.
         """
-        return candidate_table(self._reader(name).candidates(predicate))
+        return candidate_table(self._reader(name).candidates(self._predicate(name, predicate)))
 
     def lookup(
         self,
         name: str,
-        predicate: Predicate,
+        predicate: Predicate | str,
         columns: Sequence[str] | None = None,
         limit: int | None = None,
         *,
@@ -286,6 +328,7 @@ class Lakebloom:
 
         Files that the index does not know as they are now are read in full ("scan"), left out ("skip"), or an error.
         """
+        predicate = self._predicate(name, predicate)
         if name not in self._lookups:
             from lakebloom.index.lookup import Lookups
 
@@ -303,14 +346,17 @@ class Lakebloom:
         register(spark, self.location, options=self._catalog.options)
         self._registered = True
 
-    def read(self, name: str, predicate: Predicate | None = None, columns: Sequence[str] | None = None) -> DataFrame:
+    def read(
+        self, name: str, predicate: Predicate | str | None = None, columns: Sequence[str] | None = None
+    ) -> DataFrame:
         """Return the rows for which the predicate is TRUE as a DataFrame, read through the index by the data source."""
         from lakebloom.spark.data_source import load
 
         spark, _ = self._workshop(None)
         if not self._registered or self._catalog.options:  # another object's options may have come since
             self.register_source()
-        return load(spark, name, predicate, columns, location=self.location)
+        chosen = None if predicate is None else self._predicate(name, predicate)
+        return load(spark, name, chosen, columns, location=self.location)
 
     # Skipping in queries
 
@@ -430,3 +476,13 @@ class Lakebloom:
         if name not in self._readers:
             self._readers[name] = Reader(self._catalog.index(name))
         return self._readers[name]
+
+
+def _require_session(spark: object) -> None:
+    if spark is not None and not hasattr(spark, "createDataFrame"):
+        raise InvalidArgumentError(
+            "the first argument is a Spark session",
+            found=spark,
+            hint='Lakebloom(spark, "/path/to/indexes"), or Lakebloom(location="/path/to/indexes") without Spark; '
+            "the table is an argument of create_index",
+        )

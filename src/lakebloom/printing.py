@@ -5,10 +5,13 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
-from typing import Any, Generic, TypeVar
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lakebloom import look
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["Printable", "RecordTable", "amount", "text_of"]
 
@@ -53,6 +56,18 @@ class RecordTable(Sequence[RecordT], Generic[RecordT]):
     def __iter__(self) -> Iterator[RecordT]:
         return iter(self._records)
 
+    def to_arrow(self) -> pa.Table:
+        """Return the records as an Arrow table, a column for each field."""
+        import pyarrow as pa
+
+        rows = [asdict(record) for record in self._records]  # type: ignore[call-overload]
+        names = list(rows[0]) if rows else []
+        return pa.table({name: _arrow_column(name, [row[name] for row in rows]) for name in names})
+
+    def to_pandas(self) -> Any:
+        """Return the records as a pandas DataFrame. Needs pandas, which ``lakebloom[spark]`` brings."""
+        return self.to_arrow().to_pandas()
+
     def _cells(self) -> list[list[str]]:
         if not self._records:
             return []
@@ -71,6 +86,15 @@ class RecordTable(Sequence[RecordT], Generic[RecordT]):
     def _repr_html_(self) -> str:
         cells = self._cells()
         return look.card(look.table(cells[0], cells[1:]) if cells else '<p class="quiet">(none)</p>')
+
+
+def _arrow_column(name: str, values: list[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):  # such as a granularity: a word in one row, a number in another
+        return pa.array([text_of(name, value) for value in values])
 
 
 def amount(size_bytes: float) -> str:

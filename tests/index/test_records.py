@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lakebloom import BloomIndexConfig
+from lakebloom import BloomIndexConfig, Lakebloom, col
+from lakebloom.errors import InvalidArgumentError, StorageError
 from lakebloom.index.compact import optimize_index
 from lakebloom.index.lifecycle import delete_index, restore_index
 from lakebloom.index.plan import SkippedFile
@@ -97,3 +98,42 @@ def test_records_are_a_sequence(aged: Lake) -> None:
     history = aged.open().history(NAME)
     assert [record.version for record in history] == [6, 5, 4, 3, 2, 1]
     assert (len(history), history[0].operation, history[-1].operation) == (6, "restore", "create")
+
+
+def test_records_become_arrow_and_pandas(aged: Lake) -> None:
+    lake = aged.open()
+    history = lake.history(NAME).to_arrow()
+    assert history["version"].to_pylist() == [record.version for record in lake.history(NAME)]
+    indexes = RecordTable([lake.index(NAME), replace(lake.index(NAME), granularity=8192)])
+    assert indexes.to_arrow()["granularity"].to_pylist() == ["row_group", "8,192"]  # one type for the whole column
+    assert list(indexes.to_pandas()["name"]) == [NAME, NAME]
+    assert RecordTable[IndexRecord]([]).to_arrow().num_rows == 0
+
+
+def test_a_lake_prints_where_it_is_and_what_it_has(aged: Lake) -> None:
+    assert repr(aged.open()) == f"Lakebloom at {aged.open().location}, without Spark; indexes: {NAME}"
+
+
+def test_a_report_is_written_from_python(aged: Lake, tmp_path: Path) -> None:
+    page = aged.open().report(NAME, tmp_path / "page.html", "k = 5")
+    assert "k = 5" in page.read_text()
+    with pytest.raises(StorageError, match="cannot write"):
+        aged.open().report(NAME, tmp_path / "nowhere" / "page.html")
+
+
+@pytest.mark.parametrize("first", ["orders", 5, BloomIndexConfig("i", ["k"])])
+def test_what_is_no_session_is_named(first: object) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"the first argument is a Spark session; found .*create_index"):
+        Lakebloom(first)  # type: ignore[arg-type]
+
+
+def test_a_condition_may_be_text_wherever_it_may_be_a_tree(aged: Lake) -> None:
+    lake = aged.open()
+    assert lake.lookup(NAME, "k = 45 AND s IS NOT NULL").equals(
+        lake.lookup(NAME, (col("k") == 45) & col("s").is_not_null())
+    )
+    assert lake.candidates(NAME, "k = 45").equals(lake.candidates(NAME, col("k") == 45))
+    with pytest.raises(InvalidArgumentError, match="or is SQL text"):
+        lake.lookup(NAME, 45)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="nothing"):
+        lake.candidates(NAME, "nothing = 45")

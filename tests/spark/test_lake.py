@@ -24,7 +24,7 @@ BY_K = BloomIndexConfig("by_k", ["k"], fpp=1e-6)
 class TestLocation:
     def test_in_the_warehouse(self, spark: SparkSession) -> None:
         warehouse = normalise(spark.conf.get("spark.sql.warehouse.dir"))
-        assert Lakebloom(spark).location == f"{warehouse}/lakebloom"
+        assert Lakebloom(spark).location == f"{warehouse}-lakebloom"
 
     def test_by_configuration(self, spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> None:
         spark.conf.set("spark.lakebloom.location", f"{tmp_path}/a b%20")

@@ -89,7 +89,7 @@ def history(session: Session, name: Name) -> None:
 def candidates(session: Session, name: Name, condition: Condition) -> None:
     """Name the files and row groups that can match. Reads only the index."""
     lake = session.lake()
-    found = lake.candidates(name, session.predicate(lake, name, condition))
+    found = lake.candidates(name, condition)
     units = lake.index(name).units
     rows = [
         (row["path"], f"{row['row_start']:,}", f"{row['row_count']:,}", ", ".join(map(str, row["row_groups"])))
@@ -112,9 +112,8 @@ def lookup(
 ) -> None:
     """Return the rows for which a condition is true, without Spark."""
     lake = session.lake()
-    predicate = session.predicate(lake, name, condition)
     wanted = None if columns is None else [column.strip() for column in columns.split(",")]
-    found = lake.lookup(name, predicate, wanted, limit + 1, unindexed=unindexed.value)
+    found = lake.lookup(name, condition, wanted, limit + 1, unindexed=unindexed.value)
     limited = found.num_rows > limit
     rows = found.slice(0, limit)
     session.output.table(

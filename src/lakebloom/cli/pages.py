@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from lakebloom.cli.verbs import Session, verb
-from lakebloom.errors import StorageError
 from lakebloom.printing import amount
 
 __all__ = ["add_to"]
@@ -33,16 +32,8 @@ def report(
     where: Annotated[str | None, typer.Option(help="A condition whose skip map to draw, such as: user_id = 42")] = None,
 ) -> None:
     """Write a page about an index: coverage, sizes, rates, a skip map, and what to do next."""
-    from lakebloom.report import gather, render
-
-    lake = session.lake()
-    predicate = None if where is None else session.predicate(lake, name, where)
-    page = render(gather(lake.catalog, name, predicate)).encode()
-    try:
-        to.write_bytes(page)
-    except OSError as error:
-        raise StorageError(f"cannot write {to}", found=str(error), hint="choose another place with -o") from error
-    session.output.text(f"{to}: {amount(len(page))}", {"file": str(to), "size_bytes": len(page)})
+    size_bytes = session.lake().report(name, to, where).stat().st_size
+    session.output.text(f"{to}: {amount(size_bytes)}", {"file": str(to), "size_bytes": size_bytes})
 
 
 def demo(session: Session) -> None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakebloom import Lakebloom
-    from lakebloom.predicate.tree import Predicate
 
 __all__ = ["Session", "current_output", "debugging", "verb"]
 
@@ -82,12 +81,6 @@ class Session:
         self._require_location()  # before anything starts
         with self.spark() as spark:
             yield spark, self._lake(spark)
-
-    def predicate(self, lake: Lakebloom, name: str, condition: str) -> Predicate:
-        """Return a condition on an index's table as a predicate."""
-        from lakebloom.predicate.parse import parse
-
-        return parse(condition, lake.columns(name))
 
     def _lake(self, spark: SparkSession | None) -> Lakebloom:
         from lakebloom import Lakebloom

@@ -91,7 +91,9 @@ def require_predicate(predicate: object) -> None:
     """Raise InvalidArgumentError for anything but a predicate."""
     if not isinstance(predicate, Node):
         raise InvalidArgumentError(
-            "a predicate is made with col", found=predicate, hint='for example col("user_id") == 42'
+            "a predicate is made with col, or is SQL text",
+            found=predicate,
+            hint='for example col("user_id") == 42, or "user_id = 42"',
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 PREFIX = "spark.lakebloom."
 TIMEOUT_KEY = f"{PREFIX}query.timeoutMs"
 _DAY_MS = 24 * 60 * 60 * 1000
+_NUMBER = re.compile(r"(?P<number>[0-9]+)\s*(?P<unit>[a-zA-Z]*)")
+# As Spark reads its own settings: powers of 1024, with or without the b, in any case; and times.
+_BYTES = {"": 1, "b": 1} | {f"{unit}{b}": 1 << 10 * power for power, unit in enumerate("kmgtp", 1) for b in ("", "b")}
+_MILLISECONDS = {"": 1, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": _DAY_MS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,9 @@ class Settings:
     def parse(cls, values: Mapping[str, str]) -> Settings:
         """Return the settings of keys that start with ``spark.lakebloom.``; other keys are not looked at.
 
-        >>> Settings.parse({"spark.lakebloom.global.maxBytes": "1048576"}).global_max_bytes
+        Sizes and times are written as in Spark's own settings: "1048576", "1m", "64MB", "30s".
+
+        >>> Settings.parse({"spark.lakebloom.global.maxBytes": "1m"}).global_max_bytes
         1048576
         """
         chosen: dict[str, str | int | bool] = {}
@@ -88,14 +95,15 @@ def _parsed(key: str, value: str) -> str | int | bool:
         if value.lower() not in ("true", "false"):
             raise InvalidArgumentError(f"{key} must be true or false", found=value)
         return value.lower() == "true"
-    return _count(key, value)
+    if KEYS[key].endswith("_bytes"):
+        return _amount(key, value, _BYTES, "a size such as 67108864, 64m or 64MB")
+    if KEYS[key].endswith("_ms"):
+        return _amount(key, value, _MILLISECONDS, "a time such as 5000, 5s or 7d")
+    return _amount(key, value, {"": 1}, "a number, zero or more")
 
 
-def _count(key: str, value: str) -> int:
-    try:
-        number = int(value)
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise InvalidArgumentError(f"{key} must be a number, zero or more", found=value)
-    return number
+def _amount(key: str, value: str, units: Mapping[str, int], wanted: str) -> int:
+    match = _NUMBER.fullmatch(value.strip())
+    if match is None or match["unit"].lower() not in units:
+        raise InvalidArgumentError(f"{key} must be {wanted}", found=value)
+    return int(match["number"]) * units[match["unit"].lower()]

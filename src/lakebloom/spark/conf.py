@@ -17,10 +17,12 @@ def settings_of(spark: SparkSession) -> Settings:
 
 
 def default_location(spark: SparkSession) -> str:
-    """Return where indexes are kept unless someone says otherwise."""
+    """Return where indexes are kept unless someone says otherwise: beside the warehouse, whose folders are tables."""
     location = settings_of(spark).location
     if location is not None:
         return location
     warehouse = spark.conf.get("spark.sql.warehouse.dir")
     assert warehouse is not None
-    return f"{warehouse.rstrip('/')}/lakebloom"
+    place = warehouse.rstrip("/")
+    is_bucket = "://" in place and "/" not in place.partition("://")[2]
+    return f"{place}/_lakebloom" if is_bucket else f"{place}-lakebloom"
