@@ -80,6 +80,10 @@ __all__ = [
 ]
 
 
+_MOST_CHARACTERS = 2000
+"""A message is read by people. What is longer is cut: a list of files, a value of a megabyte, a page from a proxy."""
+
+
 class LakebloomError(Exception):
     """Base of all errors raised by lakebloom.
 
@@ -90,10 +94,10 @@ class LakebloomError(Exception):
     code: ClassVar[str] = "LAKEBLOOM"
 
     def __init__(self, message: str, *, found: object = "", hint: str = "") -> None:
-        self.message = message
-        self.found = found if isinstance(found, str) else repr(found)
-        self.hint = hint
-        super().__init__(message)
+        self.message = _cut(message)
+        self.found = _cut(found if isinstance(found, str) else repr(found))
+        self.hint = _cut(hint)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         found = f"; found {self.found}" if self.found else ""
@@ -102,6 +106,11 @@ class LakebloomError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), self.message, self.found, self.hint))
+
+
+def _cut(text: str) -> str:
+    kept = _MOST_CHARACTERS - 40  # with what is said of the rest it is not cut again
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:kept]}… ({len(text) - kept:,} more characters)"
 
 
 def _rebuild(cls: type[LakebloomError], message: str, found: str, hint: str) -> LakebloomError:
@@ -114,26 +123,38 @@ class InvalidArgumentError(LakebloomError, ValueError):
     code = "INVALID_ARGUMENT"
 
 
+_AROUND = 200
+
+
 class PredicateSyntaxError(InvalidArgumentError):
-    """A condition that cannot be read; ``position`` is the character of ``text`` at which that shows."""
+    """A condition that cannot be read; ``position`` is the character of ``text`` at which that shows.
+
+    Of a long condition ``text`` is the part around that place, and ``skipped`` the number of characters before it.
+    """
 
     code = "PREDICATE_SYNTAX"
 
     def __init__(self, message: str, *, found: object = "", hint: str = "", text: str = "", position: int = 0) -> None:
         super().__init__(message, found=found, hint=hint)
-        self.text = text
-        self.position = position
+        self.skipped = 0 if len(text) <= _MOST_CHARACTERS else max(0, position - _AROUND)
+        self.text = text if len(text) <= _MOST_CHARACTERS else text[self.skipped : position + _AROUND]
+        self.position = position - self.skipped
 
     def __str__(self) -> str:
-        place = f" at character {self.position + 1} of {self.text!r}" if self.text else ""
+        before = f"the part after {self.skipped:,} characters, " if self.skipped else ""
+        place = f" at character {self.position + 1} of {before}{self.text!r}" if self.text else ""
         return super().__str__().replace(f"; found {self.found}", f"; found {self.found}{place}", 1)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild_syntax, (self.message, self.found, self.hint, self.text, self.position))
+        return (_rebuild_syntax, (self.message, self.found, self.hint, self.text, self.position, self.skipped))
 
 
-def _rebuild_syntax(message: str, found: str, hint: str, text: str, position: int) -> PredicateSyntaxError:
-    return PredicateSyntaxError(message, found=found, hint=hint, text=text, position=position)
+def _rebuild_syntax(
+    message: str, found: str, hint: str, text: str, position: int, skipped: int = 0
+) -> PredicateSyntaxError:
+    error = PredicateSyntaxError(message, found=found, hint=hint, text=text, position=position)
+    error.skipped = skipped
+    return error
 
 
 class UnsupportedTypeError(LakebloomError, TypeError):

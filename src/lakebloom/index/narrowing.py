@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 
 from lakebloom.index.ask import resolver
 from lakebloom.predicate.literals import to_hash
-from lakebloom.predicate.tree import And, IsIn, Or
+from lakebloom.predicate.tree import And, IsIn, Or, operands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,9 +38,15 @@ def long_lists(predicate: Predicate) -> list[IsIn]:
     >>> [len(leaf.values) for leaf in long_lists(col("a").isin(range(9)) & ~col("b").isin(range(9)))]
     [9]
     """
-    if isinstance(predicate, And | Or):
-        return [leaf for child in predicate.children for leaf in long_lists(child)]
-    return [predicate] if isinstance(predicate, IsIn) and len(predicate.values) >= LONG_LIST else []
+    found: list[IsIn] = []
+    waiting = [predicate]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, And | Or):
+            waiting.extend(reversed(part.children))
+        elif isinstance(part, IsIn) and len(part.values) >= LONG_LIST:
+            found.append(part)
+    return found
 
 
 class Narrowing:
@@ -83,8 +88,7 @@ class Narrowing:
                 values = _not_null(leaf)
                 return IsIn(leaf.column, tuple(values[i] for i in np.flatnonzero(kept).tolist()))
         if isinstance(predicate, And | Or):
-            children = tuple(self._cut(child, found) for child in predicate.children)
-            return msgspec.structs.replace(predicate, children=children)
+            return type(predicate)(tuple([self._cut(child, found) for child in operands(predicate)]))
         return predicate
 
 

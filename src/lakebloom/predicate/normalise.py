@@ -41,6 +41,7 @@ from lakebloom.predicate.tree import (
     Or,
     Predicate,
     Unknown,
+    flat,
     operands,
 )
 from lakebloom.tables.columns import ColumnPath
@@ -104,11 +105,13 @@ Normal: TypeAlias = AllOf | AnyOf | Leaf
 def normalise(predicate: Predicate) -> Normal:
     """Return where a predicate can be TRUE. ``source`` in a leaf is the part of the predicate it stands for.
 
+    Raises InvalidArgumentError for a predicate that is too deep.
+
     >>> from lakebloom.predicate.build import col
     >>> normalise(~(col("a").is_not_null() | (col("b") == None)))  # doctest: +ELLIPSIS
     AllOf(children=(HoldsNull(source=Not(...), column=('a',)), Never(source=Not(...), column=('b',))))
     """
-    return _can_be_true(predicate)
+    return _can_be_true(flat(predicate))
 
 
 def _can_be_true(predicate: Predicate) -> Normal:

@@ -24,6 +24,7 @@ from typing import NoReturn, cast
 
 from lakebloom.errors import LakebloomError, PredicateSyntaxError
 from lakebloom.predicate.tree import (
+    MAX_DEPTH,
     And,
     Compare,
     Equals,
@@ -46,15 +47,17 @@ _TOKEN = re.compile(
     r"""\s*(?:
       (?P<prefixed>(?i:x|date|timestamp|timestamp_ntz)\s*'(?:[^']|'')*')
     | (?P<string>'(?:[^']|'')*')
-    | (?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
+    | (?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
     | (?P<name>(?:`(?:[^`]|``)+`|[^\W\d]\w*)(?:\.(?:`(?:[^`]|``)+`|[^\W\d]\w*))*)
     | (?P<sign><=>|<>|<=|>=|==|!=|[=<>(),])
     )""",
     re.VERBOSE,
 )
+_BLANKS = re.compile(r"\s*")
 _WORDS = frozenset({"AND", "OR", "NOT", "IN", "IS", "NULL", "BETWEEN", "TRUE", "FALSE"})
 _SIGNS = ("=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">=")
-_MAX_DEPTH = 100
+_MAX_BRACKETS = MAX_DEPTH // 2
+"""Inside each other, NOTs included: each may be two levels of the tree, an OR and an AND."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +82,11 @@ def parse(text: str, columns: Iterable[tuple[ColumnPath, str]]) -> Predicate:
 
 def _tokens(text: str) -> list[_Token]:
     found: list[_Token] = []
-    at = 0
-    while text[at:].strip():
+    at, end = 0, len(text.rstrip())
+    while at < end:
         match = _TOKEN.match(text, at)
         if match is None:
-            start = at + len(text[at:]) - len(text[at:].lstrip())
+            start = cast("re.Match[str]", _BLANKS.match(text, at)).end()
             what = "a quote that is not closed" if text[start] in "'`" else f"{text[start]!r}"
             raise PredicateSyntaxError("a condition cannot be read", found=what, text=text, position=start)
         kind = cast("str", match.lastgroup)
@@ -91,13 +94,16 @@ def _tokens(text: str) -> list[_Token]:
         is_word = kind == "name" and value.upper() in _WORDS
         found.append(_Token("word" if is_word else kind, value.upper() if is_word else value, match.start(kind)))
         at = match.end()
-    return [*found, _Token("end", "", len(text.rstrip()))]
+    return [*found, _Token("end", "", end)]
 
 
 class _Parser:
     def __init__(self, text: str, types: Mapping[ColumnPath, str]) -> None:
         self._text = text
         self._types = types
+        self._folded: dict[ColumnPath, list[ColumnPath]] = {}
+        for known in types:
+            self._folded.setdefault(folded_name(known), []).append(known)
         self._tokens = _tokens(text)
         self._next = 0
         self._depth = 0
@@ -126,8 +132,8 @@ class _Parser:
 
     def _factor(self) -> Predicate:
         self._depth += 1
-        if self._depth > _MAX_DEPTH:
-            self._refuse(f"at most {_MAX_DEPTH} brackets and NOTs inside each other")
+        if self._depth > _MAX_BRACKETS:
+            self._refuse(f"at most {_MAX_BRACKETS} brackets and NOTs inside each other")
         if self._take("word", "NOT"):
             predicate: Predicate = Not(self._factor())
         elif self._take("sign", "("):
@@ -173,7 +179,7 @@ class _Parser:
         path = parse_name(token.text)
         if path in self._types:
             return path, self._types[path]
-        folded = [known for known in self._types if folded_name(known) == folded_name(path)]
+        folded = self._folded.get(folded_name(path), [])
         if len(folded) == 1:
             return folded[0], self._types[folded[0]]
         names = [format_name(known) for known in self._types]

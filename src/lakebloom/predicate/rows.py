@@ -30,6 +30,7 @@ from lakebloom.predicate.tree import (
     Or,
     Predicate,
     Unknown,
+    flat,
     operands,
 )
 from lakebloom.tables.columns import ColumnPath, format_name
@@ -43,15 +44,15 @@ def row_mask(predicate: Predicate, table: pa.Table, types: Mapping[ColumnPath, s
     ``types`` has the Spark type of each column the predicate names. A column that is there but not in the table (an
     old file) is NULL in every row.
 
-    Raises InvalidArgumentError for an unknown column or for a part of the predicate that lakebloom does not understand,
-    and UnsupportedTypeError for types that it cannot compare as Spark does.
+    Raises InvalidArgumentError for an unknown column, for a predicate that is too deep and for a part of it that
+    lakebloom does not understand, and UnsupportedTypeError for types that it cannot compare as Spark does.
 
     >>> from lakebloom.predicate.build import col
     >>> table = pa.table({"a": [1, 2, None]})
     >>> row_mask(~(col("a") == 1), table, {("a",): "bigint"}).to_pylist()
     [False, True, False]
     """
-    truth = _Rows(table, types).truth(predicate)
+    truth = _Rows(table, types).truth(flat(predicate))
     known = _or_false(truth)
     return known if isinstance(known, pa.ChunkedArray) else pa.chunked_array([known])
 

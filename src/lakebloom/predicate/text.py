@@ -30,6 +30,7 @@ __all__ = ["to_text"]
 _MAX_CHARACTERS = 60
 _MAX_VALUES = 3
 _MAX_OPERANDS = 10
+_MAX_LEVELS = 8
 _EXACT = Context(prec=38)
 _EPOCH = datetime.datetime(1970, 1, 1)
 _DAY = datetime.timedelta(days=1)
@@ -45,17 +46,24 @@ def to_text(predicate: Predicate) -> str:
     >>> print(to_text((col("user_id") == "x") & (col("a").isin(range(1000)) | col("b").is_null())))
     user_id = 'x' AND (a IN (0, 1, 2, … 997 more) OR b IS NULL)
     """
+    return _text(predicate, _MAX_LEVELS)
+
+
+def _text(predicate: Predicate, levels: int) -> str:
+    """Return a predicate as text; what is deeper than so many levels is left out."""
     match predicate:
+        case And() | Or() | Not(And() | Or() | Not()) if not levels:
+            return "…"
         case And():
-            return _shortened(" AND ", operands(predicate), _inside, _MAX_OPERANDS) or "TRUE"
+            return _shortened(" AND ", operands(predicate), lambda part: _inside(part, levels), _MAX_OPERANDS) or "TRUE"
         case Or():
-            return _shortened(" OR ", operands(predicate), _inside, _MAX_OPERANDS) or "FALSE"
+            return _shortened(" OR ", operands(predicate), lambda part: _inside(part, levels), _MAX_OPERANDS) or "FALSE"
         case Not(Equals(column, value)):
             return f"{format_name(column)} <> {_literal(value)}"
         case Not(IsIn(column, values)):
             return f"{format_name(column)} NOT IN ({_shortened(', ', values, _literal, _MAX_VALUES)})"
         case Not(child):
-            return f"NOT {_inside(child)}"
+            return f"NOT {_inside(child, levels)}"
         case Equals(column, value):
             return f"{format_name(column)} = {_literal(value)}"
         case EqualsNullSafe(column, value):
@@ -72,8 +80,8 @@ def to_text(predicate: Predicate) -> str:
             return _cut(text)
 
 
-def _inside(predicate: Predicate) -> str:
-    text = to_text(predicate)
+def _inside(predicate: Predicate, levels: int) -> str:
+    text = _text(predicate, levels - 1)
     return f"({text})" if isinstance(predicate, And | Or) else text
 
 

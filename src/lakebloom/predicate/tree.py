@@ -48,6 +48,7 @@ from lakebloom.predicate.spark_types import JsonValue, PlainValue, SparkType, de
 from lakebloom.tables.columns import ColumnPath
 
 __all__ = [
+    "MAX_DEPTH",
     "NULL",
     "And",
     "Compare",
@@ -64,10 +65,14 @@ __all__ = [
     "Predicate",
     "Unknown",
     "columns",
+    "flat",
     "from_json",
     "operands",
     "to_json",
 ]
+
+MAX_DEPTH = 200
+"""How deeply AND, OR and NOT may stand inside each other. A chain of one connective is one level, of any length."""
 
 _Column: TypeAlias = Annotated[ColumnPath, msgspec.Meta(min_length=1)]
 Operator: TypeAlias = typing.Literal["<", "<=", ">", ">="]
@@ -198,10 +203,15 @@ _DECODER: msgspec.json.Decoder[Predicate] = msgspec.json.Decoder(Predicate)
 def to_json(predicate: Predicate) -> bytes:
     """Return the tree as JSON.
 
+    Raises InvalidArgumentError for a tree that is too deep.
+
     >>> to_json(IsNull(("s", "k")))
     b'{"kind":"is_null","column":["s","k"]}'
     """
-    return msgspec.json.encode(predicate)
+    try:
+        return msgspec.json.encode(predicate)
+    except RecursionError:
+        return msgspec.json.encode(flat(predicate))
 
 
 def from_json(data: bytes | str) -> Predicate:
@@ -238,11 +248,43 @@ def columns(predicate: Predicate) -> frozenset[ColumnPath]:
     >>> sorted(columns(IsNull(("a",)) & ~IsNull(("s", "k"))))
     [('a',), ('s', 'k')]
     """
-    if isinstance(predicate, And | Or):
-        return frozenset[ColumnPath]().union(*map(columns, operands(predicate)))
+    found: set[ColumnPath] = set()
+    waiting: list[Predicate] = [predicate]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, And | Or):
+            waiting.extend(part.children)
+        elif isinstance(part, Not):
+            waiting.append(part.child)
+        elif not isinstance(part, Unknown):
+            found.add(part.column)
+    return frozenset(found)
+
+
+def flat(predicate: Predicate) -> Predicate:
+    """Return the same predicate with every chain of one connective as one node.
+
+    Whatever walks a predicate by recursion walks the flat one. Raises InvalidArgumentError beyond ``MAX_DEPTH``.
+
+    >>> flat(And((And((IsNull(("a",)), IsNull(("b",)))), IsNull(("c",))))) == And(
+    ...     (IsNull(("a",)), IsNull(("b",)), IsNull(("c",))))
+    True
+    """
+    return _flat(predicate, 0)
+
+
+def _flat(predicate: Predicate, depth: int) -> Predicate:
+    if not isinstance(predicate, And | Or | Not):
+        return predicate
+    if depth == MAX_DEPTH:
+        raise InvalidArgumentError(
+            f"a predicate has at most {MAX_DEPTH} levels of AND, OR and NOT",
+            found="more levels",
+            hint="write it as one chain of AND or OR, or as a list of values with isin",
+        )
     if isinstance(predicate, Not):
-        return columns(predicate.child)
-    return frozenset() if isinstance(predicate, Unknown) else frozenset({predicate.column})
+        return Not(_flat(predicate.child, depth + 1))
+    return type(predicate)(tuple([_flat(part, depth + 1) for part in operands(predicate)]))
 
 
 def _chain(connective: type[And] | type[Or], node: Node) -> tuple[Predicate, ...]:
