@@ -8,6 +8,9 @@
 All units of a tile have z blocks, so a value falls into the same block number for each: one row of 32 n bytes answers
 for all of them. The file is an Arrow IPC file with the columns ``block`` and ``crc32`` (the checksum of each row);
 the log records where in the file both start, so that a lookup reads just one row and its checksum.
+
+A checksum covers the bytes of its row and the place where they belong: path, column, tile, layer and block number. So
+bytes of another tile, or of another row, are found out wherever they lie.
 """
 
 from __future__ import annotations
@@ -40,9 +43,11 @@ def write_tile(storage: Storage, path: str, blocks: WordArray, *, column: int, n
     data = pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(BYTES_PER_BLOCK * num_units), num_blocks, [None, pa.py_buffer(rows)]
     )
-    checks = pa.array(np.fromiter((zlib.crc32(row.data) for row in rows), dtype=np.uint32, count=num_blocks))
+    seed = _seed(path, column, number, layer)
+    checks = (zlib.crc32(row.data, seed ^ block) for block, row in enumerate(rows))
+    crc32 = pa.array(np.fromiter(checks, dtype=np.uint32, count=num_blocks))
     metadata = {"lakebloom": str(FORMAT_VERSION), "layer": str(layer)}
-    table = pa.table({"block": data, "crc32": checks}).replace_schema_metadata(metadata)
+    table = pa.table({"block": data, "crc32": crc32}).replace_schema_metadata(metadata)
     contents = arrow_ipc_bytes(table)
     blocks_offset, checks_offset = _offsets(contents)
     return TileRecord(
@@ -55,6 +60,15 @@ def write_tile(storage: Storage, path: str, blocks: WordArray, *, column: int, n
         checks_offset=checks_offset,
         file=write_blob(storage, path, contents),
     )
+
+
+def _seed(path: str, column: int, number: int, layer: int) -> int:
+    """Return what the checksums of a tile start from. Checksums of equal bytes differ where their starts do."""
+    return zlib.crc32(f"{path}\n{column}\n{number}\n{layer}\n".encode())
+
+
+def _seed_of(tile: TileRecord) -> int:
+    return _seed(tile.file.path, tile.column, tile.number, tile.layer)
 
 
 def _offsets(contents: pa.Buffer) -> tuple[int, int]:
@@ -81,8 +95,9 @@ def read_rows(storage: Storage, tile: TileRecord, blocks: np.ndarray[Any, Any]) 
     except StorageError as error:  # most often a file that is too short
         raise corrupt(tile.file.path, error.found or str(error)) from error
     data, expected = views[: len(rows)], views[len(rows) :]
+    seed = _seed_of(tile)
     for number, row, check in zip(numbers, data, expected, strict=True):
-        if zlib.crc32(row) != int.from_bytes(check, "little"):
+        if zlib.crc32(row, seed ^ number) != int.from_bytes(check, "little"):
             raise corrupt(tile.file.path, f"a checksum that does not fit block {number}")
     return [np.frombuffer(row, dtype="<u4").reshape(tile.num_units, WORDS_PER_BLOCK) for row in data]
 
@@ -144,6 +159,7 @@ class _OpenedTile:
     def __init__(self, tile: TileRecord, view: memoryview, identity: object) -> None:
         self.identity = identity
         self._path = tile.file.path
+        self._seed = _seed_of(tile)
         width = BYTES_PER_BLOCK * tile.num_units
         ends = tile.blocks_offset + tile.num_blocks * width, tile.checks_offset + tile.num_blocks * _CHECK_BYTES
         if max(ends) > len(view):
@@ -157,7 +173,7 @@ class _OpenedTile:
         """Raise CorruptIndexError unless these rows are as they were written."""
         for block in blocks:
             if not self.good[block]:
-                if zlib.crc32(self.words[block]) != self._checks[block]:
+                if zlib.crc32(self.words[block], self._seed ^ block) != self._checks[block]:
                     raise corrupt(self._path, f"a checksum that does not fit block {block}")
                 self.good[block] = True
 
