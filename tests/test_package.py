@@ -42,6 +42,7 @@ LAYERS = [
     ["printing"],
     ["look"],
     ["errors"],
+    ["display"],
 ]
 LEVEL = {layer: level for level, layers in enumerate(LAYERS) for layer in layers}
 MODULES = sorted(SOURCE.rglob("*.py"))

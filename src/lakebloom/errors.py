@@ -43,6 +43,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from lakebloom.display.visible import visible
+
 __all__ = [
     "AccessDeniedError",
     "AlreadyExistsError",
@@ -100,9 +102,13 @@ class LakebloomError(Exception):
         super().__init__(self.message)
 
     def __str__(self) -> str:
-        found = f"; found {self.found}" if self.found else ""
+        found = f"; found {self._found}" if self._found else ""
         hint = f". Hint: {self.hint}" if self.hint else ""
-        return f"[{self.code}] {self.message}{found}{hint}"
+        return visible(f"[{self.code}] {self.message}{found}{hint}")
+
+    @property
+    def _found(self) -> str:
+        return self.found
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), self.message, self.found, self.hint))
@@ -140,10 +146,11 @@ class PredicateSyntaxError(InvalidArgumentError):
         self.text = text if len(text) <= _MOST_CHARACTERS else text[self.skipped : position + _AROUND]
         self.position = position - self.skipped
 
-    def __str__(self) -> str:
+    @property
+    def _found(self) -> str:
         before = f"the part after {self.skipped:,} characters, " if self.skipped else ""
         place = f" at character {self.position + 1} of {before}{self.text!r}" if self.text else ""
-        return super().__str__().replace(f"; found {self.found}", f"; found {self.found}{place}", 1)
+        return self.found and f"{self.found}{place}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild_syntax, (self.message, self.found, self.hint, self.text, self.position, self.skipped))

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from lakebloom.display.visible import visible
 from lakebloom.errors import (
     InvalidArgumentError,
     LakebloomError,
@@ -101,7 +102,7 @@ class Lakebloom:
             names = ", ".join(self._catalog.names()) or "none"
         except LakebloomError as error:
             names = str(error)
-        return f"Lakebloom at {self.location}, {session}; indexes: {names}"
+        return visible(f"Lakebloom at {self.location}, {session}; indexes: {names}")
 
     @property
     def location(self) -> str:

@@ -9,6 +9,8 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
+from lakebloom.display.visible import visible_lines
+
 __all__ = ["card", "colours", "pairs", "squares", "table"]
 
 _LIGHT = (
@@ -91,7 +93,7 @@ def _are_numbers(cells: Iterable[str]) -> bool:
 
 def escaped(text: str) -> str:
     """Return a text as HTML."""
-    return html.escape(text)
+    return html.escape(visible_lines(text))
 
 
 def for_each_square(count: int) -> int:

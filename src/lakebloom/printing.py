@@ -9,6 +9,7 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from lakebloom import look
+from lakebloom.display.visible import visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +31,7 @@ class Printable:
         ]
 
     def __str__(self) -> str:
-        rows = self.shown()
+        rows = [(visible(name), visible(value)) for name, value in self.shown()]
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in rows)
 
@@ -77,6 +78,7 @@ class RecordTable(Sequence[RecordT], Generic[RecordT]):
         cells = self._cells()
         if not cells:
             return "(none)"
+        cells = [[visible(cell) for cell in line] for line in cells]
         widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
         return "\n".join(line.rstrip() for line in lines)

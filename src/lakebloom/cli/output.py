@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import enum
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -15,8 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
+
+from lakebloom.display.visible import visible, visible_json, visible_lines
 
 if TYPE_CHECKING:
     from lakebloom.cli.troubles import Trouble
@@ -87,7 +91,7 @@ class TextOutput(Output):
         table.add_column(style="dim", no_wrap=True)
         table.add_column(overflow="fold")
         for name, value in record.shown():
-            table.add_row(name, Text(value))
+            table.add_row(Text(visible(name)), Text(visible(value)))
         self._print(table)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], data: Any, *, empty: str = "none") -> None:
@@ -96,9 +100,9 @@ class TextOutput(Output):
         for column in columns:
             justify: Literal["left", "right"] = "right" if column.startswith(">") else "left"
             folded = column.startswith("~")
-            table.add_column(column.lstrip(">~"), justify=justify, no_wrap=not folded, overflow="fold")
+            table.add_column(Text(visible(column.lstrip(">~"))), justify=justify, no_wrap=not folded, overflow="fold")
         for row in rows:
-            table.add_row(*map(Text, row))
+            table.add_row(*(Text(visible(cell)) for cell in row))
         if table.row_count:
             self._print(table)
         else:
@@ -106,19 +110,19 @@ class TextOutput(Output):
 
     def text(self, text: str, data: Any) -> None:
         """See Output."""
-        self._out.print(Text(text), soft_wrap=True)
+        self._out.print(Text(visible_lines(text)), soft_wrap=True)
 
     def note(self, text: str) -> None:
         """See Output."""
-        self._err.print(Text(text, style="dim"), soft_wrap=True)
+        self._err.print(Text(visible_lines(text), style="dim"), soft_wrap=True)
 
     def status(self, text: str) -> AbstractContextManager[object]:
         """See Output."""
-        return self._err.status(text) if self._err.is_terminal else nullcontext()
+        return self._err.status(escape(visible(text))) if self._err.is_terminal else nullcontext()
 
     def trouble(self, trouble: Trouble) -> None:
         """See Output."""
-        head, rest = trouble.paragraph().split(":", 1)
+        head, rest = visible_lines(trouble.paragraph()).split(":", 1)
         self._err.print(Text.assemble((head, "bold red"), f":{rest}"), soft_wrap=not self._err.is_terminal)
 
     @contextmanager
@@ -129,7 +133,7 @@ class TextOutput(Output):
             return
         from lakebloom.cli.bars import bar
 
-        with bar(self._err, title) as update:
+        with bar(self._err, escape(visible(title))) as update:
             yield update
 
     def _print(self, table: Table) -> None:
@@ -164,7 +168,7 @@ class JsonOutput(Output):
 
     def trouble(self, trouble: Trouble) -> None:
         """See Output."""
-        sys.stderr.write(msgspec.json.encode(trouble.as_json()).decode() + "\n")
+        sys.stderr.write(_json(trouble.as_json(), indent=0) + "\n")
 
     @contextmanager
     def progress(self, title: str) -> Iterator[Callable[[Progress], None]]:
@@ -173,8 +177,15 @@ class JsonOutput(Output):
 
 
 def _write_json(data: Any) -> None:
-    encoded = msgspec.json.encode(data, enc_hook=str)
-    sys.stdout.write(msgspec.json.format(encoded, indent=2).decode() + "\n")
+    sys.stdout.write(_json(data, indent=2) + "\n")
+
+
+def _json(data: Any, *, indent: int) -> str:
+    try:
+        encoded = msgspec.json.encode(data, enc_hook=str)
+    except UnicodeEncodeError:  # a name that is not UTF-8
+        return json.dumps(msgspec.to_builtins(data, enc_hook=str), indent=indent or None)
+    return visible_json((msgspec.json.format(encoded, indent=indent) if indent else encoded).decode())
 
 
 def _console(stream: Any) -> Console:

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from lakebloom.display.visible import visible
 from lakebloom.errors import LakebloomError, PredicateSyntaxError
 
 __all__ = ["Trouble"]
@@ -81,9 +82,10 @@ def _pointed(text: str, position: int) -> str:
     line = " ".join(text.splitlines()) if "\n" in text else text
     start = 0 if len(line) <= _WIDTH else max(0, min(position - _WIDTH // 2, len(line) - _WIDTH))
     before, after = ("…" if start else ""), ("…" if start + _WIDTH < len(line) else "")
-    shown = f"{before}{line[start : start + _WIDTH]}{after}"
-    return f"\n  {shown}\n  {' ' * (len(before) + position - start)}^"
+    left, right = visible(line[start:position]), visible(line[position : start + _WIDTH])
+    return f"\n  {before}{left}{right}{after}\n  {' ' * (len(before) + len(left))}^"
 
 
 def _sentence(text: str) -> str:
-    return text if text.endswith((".", "!", "?", "`")) else f"{text}."
+    line = visible(text)
+    return line if line.endswith((".", "!", "?", "`")) else f"{line}."

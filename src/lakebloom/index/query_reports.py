@@ -7,6 +7,7 @@ import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lakebloom.display.visible import visible
 from lakebloom.index.query_html import last_query_html, query_html, scan_html
 from lakebloom.predicate.reasons import Reason
 from lakebloom.printing import Printable, amount
@@ -210,7 +211,7 @@ class _Scans(abc.ABC):
     def _lines(self) -> Iterator[str]: ...
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
+        return "\n".join(map(visible, self._lines()))
 
     __repr__ = __str__
 

@@ -13,6 +13,7 @@ import jinja2
 from markupsafe import Markup
 
 from lakebloom import __version__, look
+from lakebloom.display.visible import visible_lines
 from lakebloom.printing import amount, text_of
 
 if TYPE_CHECKING:
@@ -33,7 +34,11 @@ class _Bar:
 def render(facts: Facts, now: datetime.datetime | None = None) -> str:
     """Return the page."""
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: visible_lines(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters.update(
         amount=amount,
