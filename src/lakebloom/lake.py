@@ -168,16 +168,39 @@ class Lakebloom:
         return report
 
     def price_index(self, source: Any, config: BloomIndexConfig) -> PriceTag:
-        """Tell what ``create_index`` would read and write, and how much one key would then skip. Builds nothing."""
+        """Tell what ``create_index`` would read and write, and how much one key would then skip. Builds nothing.
+
+        Without a session ``source`` is the path of Parquet files.
+        """
         from lakebloom.index.create import price_index
 
+        if self._spark is None:
+            return price_index(*self._directory(source), config)
         return price_index(*self._resolved(source, None), config)
 
     def advise(self, source: Any, columns: Sequence[str] | None = None) -> RecordTable[ColumnAdvice]:
-        """Sample a table and tell for each column whether it is worth an index, and why. Builds nothing."""
+        """Sample a table and tell for each column whether it is worth an index, and why. Builds nothing.
+
+        Without a session ``source`` is the path of Parquet files.
+        """
+        if self._spark is None:
+            from lakebloom.index.build.advise import advise_on_path
+
+            return advise_on_path(source, columns, self._catalog.options)
         from lakebloom.spark.sampling import advise
 
         return advise(self._session(), source, columns, self._catalog.options)
+
+    def _directory(self, source: Any) -> tuple[Workshop, SourceRecord, list[ColumnRecord]]:
+        """Return what planning needs of Parquet files at a path where there is no Spark."""
+        from lakebloom.index.build.parquet_directory import ParquetDirectory, parquet_source
+        from lakebloom.index.building import Workshop
+        from lakebloom.tables.spark_schema import leaf_types
+
+        options = self._catalog.options
+        record = parquet_source(source, options)
+        schema = [ColumnRecord(path, kind) for path, kind in leaf_types(record.schema_json or "")]
+        return Workshop(self._catalog, ParquetDirectory(options), self._settings()), record, schema
 
     def _resolved(
         self, source: Any, progress: Callable[[Progress], None] | None

@@ -56,3 +56,14 @@ def test_public_names_load() -> None:
         getattr(lakebloom, name)
     for module in ("lance", "parquet", "sizing"):
         importlib.import_module(f"lakebloom.{module}")
+
+
+def test_a_table_is_looked_at_without_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake = Lake(tmp_path, {"k": "bigint", "s": "string", "n": "int"})
+    lake.fill(range(10))
+    main = importlib.import_module("lakebloom.cli.main").main
+    assert main(["advise", str(lake.table)]) == 0
+    assert main(["create", "i", str(lake.table), "-c", "k", "--dry-run", "--location", lake.location]) == 0
+    printed = capsys.readouterr().out
+    assert "index it" in printed
+    assert "one key" in printed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -78,6 +79,9 @@ def create(
         granularity=_granularity(granularity),  # type: ignore[arg-type]
         global_filter=global_filter,
     )
+    if dry_run and _needs_no_spark(source, format):
+        session.output.record(session.lake().price_index(source, config))
+        return
     with session.spark_lake() as (spark, lake):
         table = _table(spark, source, format)
         if dry_run:
@@ -116,10 +120,16 @@ def advise(
     format: Format = "parquet",
 ) -> None:
     """Sample a table and tell which columns are worth an index, and why."""
-    with session.spark() as spark, session.output.status("sampling the table"):
-        from lakebloom.spark.sampling import advise as advise_on
+    if _needs_no_spark(source, format):
+        from lakebloom.index.build.advise import advise_on_path
 
-        found = advise_on(spark, _table(spark, source, format), column, session.store_options)
+        with session.output.status("sampling the table"):
+            found = advise_on_path(source, column, session.store_options)
+    else:
+        with session.spark() as spark, session.output.status("sampling the table"):
+            from lakebloom.spark.sampling import advise as advise_on
+
+            found = advise_on(spark, _table(spark, source, format), column, session.store_options)
     numbers = {"one key skips", "min/max skip", "distinct in a file", "fpp", "size"}
     names = [name for name, _ in found[0].shown()]
     session.output.table(
@@ -131,6 +141,11 @@ def advise(
     if good:
         columns = " ".join(f"-c {advice.column}" for advice in good)
         session.output.note(f"next: lakebloom create NAME {source} {columns} --dry-run")
+
+
+def _needs_no_spark(source: str, format: str) -> bool:
+    """Tell whether a source is Parquet files on this machine's disk: they can be looked at without Spark."""
+    return format == "parquet" and Path(source).exists()
 
 
 def _warn_skipped(session: Session, report: BuildReport) -> None:

@@ -13,7 +13,7 @@ from lakebloom.errors import InvalidArgumentError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["partition_values", "unescape_name"]
+__all__ = ["partition_names", "partition_values", "unescape_name"]
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPED = re.compile("%([0-9A-Fa-f]{2})")
@@ -42,6 +42,15 @@ def partition_values(uri: str, base_uris: Sequence[str], names: Sequence[str]) -
             )
         values[name] = in_path[written]
     return values
+
+
+def partition_names(uri: str, base_uris: Sequence[str]) -> tuple[str, ...]:
+    """The partition columns that the directories of a table's file name, the outermost first.
+
+    >>> partition_names("file:///t/day=1/k=a/x.parquet", ["file:///t"])
+    ('day', 'k')
+    """
+    return tuple(dict(_columns(_directories_below(uri, base_uris))))
 
 
 def unescape_name(text: str) -> str:

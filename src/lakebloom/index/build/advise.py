@@ -1,0 +1,104 @@
+"""Advice on the columns of a table: which are worth a Bloom index, and why. Builds nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import LakebloomError, NoFilesError, UnsupportedTypeError
+from lakebloom.index.build.column_sampling import chosen_files, sampled_columns
+from lakebloom.index.build.parquet_directory import parquet_source
+from lakebloom.index.building import PARQUET
+from lakebloom.index.create import find_column
+from lakebloom.index.estimate import sample_shape
+from lakebloom.index.worth import ColumnAdvice, ColumnSample, TableShape, refused, worth
+from lakebloom.printing import RecordTable
+from lakebloom.store.records import ColumnRecord
+from lakebloom.tables.columns import arrow_type, folded_name, format_name, parse_name
+from lakebloom.tables.files import is_reachable
+from lakebloom.tables.listing import list_files
+from lakebloom.tables.parquet_columns import ColumnSpec
+from lakebloom.tables.spark_schema import leaf_types
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from lakebloom.store.records import SourceRecord
+    from lakebloom.tables.files import TableFile
+
+__all__ = ["advise_columns", "advise_on_path"]
+
+_MOST_BYTES = 256 << 20
+"""What is read of a table where no cluster reads it."""
+
+
+def advise_on_path(
+    source: object, columns: Sequence[str] | None = None, options: Mapping[str, str] | None = None
+) -> RecordTable[ColumnAdvice]:
+    """Advise on the columns of Parquet files at a path, without Spark; see ``advise_columns``."""
+    record = parquet_source(source, options or {})
+    return advise_columns(record, list_files(record.locations, options or {}), columns, options or {})
+
+
+def advise_columns(
+    record: SourceRecord,
+    files: Sequence[TableFile],
+    columns: Sequence[str] | None,
+    options: Mapping[str, str],
+    sample: Callable[[list[ColumnSpec]], list[ColumnSample]] | None = None,
+) -> RecordTable[ColumnAdvice]:
+    """Return for each column of a table, or for those named, whether it is worth a Bloom index and why.
+
+    ``sample`` looks at columns of files that PyArrow cannot read. Raises NoFilesError and ColumnNotFoundError.
+    """
+    if not files:
+        raise NoFilesError("there is nothing to look at", found=f"no files in {', '.join(record.locations)}")
+    wanted = _wanted(record, columns)
+    why_not = {spec.path: _why_not(spec, record) for spec in wanted}
+    possible = [spec for spec in wanted if not why_not[spec.path]]
+    shape = _shape(record, files, possible, options)
+    if sample is None:
+        some = chosen_files(files, _MOST_BYTES)
+        found = sampled_columns(some, possible, options, case_sensitive=record.case_sensitive)
+    else:
+        found = sample(possible)
+    samples = dict(zip((spec.path for spec in possible), found, strict=True))
+    return RecordTable(
+        [
+            worth(samples[spec.path], shape)
+            if spec.path in samples
+            else refused(format_name(spec.path), spec.type, why_not[spec.path])
+            for spec in wanted
+        ]
+    )
+
+
+def _wanted(record: SourceRecord, columns: Sequence[str] | None) -> list[ColumnSpec]:
+    leaves = [ColumnSpec(path, kind) for path, kind in leaf_types(record.schema_json or "") if kind != "struct<...>"]
+    if columns is None:
+        return leaves
+    schema = [ColumnRecord(leaf.path, leaf.type) for leaf in leaves]
+    found = [find_column(parse_name(name), record.case_sensitive, schema) for name in columns]
+    return [ColumnSpec(column.path, column.type) for column in found]
+
+
+def _why_not(spec: ColumnSpec, record: SourceRecord) -> str:
+    if folded_name(spec.path) in {folded_name((name,)) for name in record.partition_columns}:
+        return "a partition column: queries on it skip directories already"
+    try:
+        arrow_type(spec.type)
+    except UnsupportedTypeError as error:
+        return error.message.partition(": ")[2]
+    return ""
+
+
+def _shape(
+    record: SourceRecord, files: Sequence[TableFile], columns: Sequence[ColumnSpec], options: Mapping[str, str]
+) -> TableShape:
+    size_bytes = sum(file.size_bytes for file in files)
+    if record.format != PARQUET or not columns or not all(is_reachable(file.uri) for file in files):
+        return TableShape(len(files), size_bytes)
+    try:
+        shape = sample_shape(files, columns[:1], "row_group", options, case_sensitive=record.case_sensitive)
+    except LakebloomError:
+        return TableShape(len(files), size_bytes)
+    return TableShape(len(files), size_bytes, shape.units / len(files))

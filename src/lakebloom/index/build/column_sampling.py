@@ -1,0 +1,124 @@
+"""Sampling columns of Parquet files with PyArrow, to advise on them: each chosen file is read once.
+
+For each file and column: rows, NULLs, different values, minimum and maximum, and some values. Values are chosen by
+their hash, the smallest first: a value that is chosen in one file is chosen in every file that holds it, so that the
+samples of two files tell what share of their values they have in common.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebloom.errors import LakebloomError
+from lakebloom.index.threads import CORES, pool
+from lakebloom.index.worth import ColumnSample, FileSample
+from lakebloom.sbbf.hashing import hash_array
+from lakebloom.tables.columns import format_name
+from lakebloom.tables.parquet_columns import ParquetColumns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.parquet_columns import ColumnSpec
+
+__all__ = ["KEYS", "chosen_files", "sampled_columns"]
+
+KEYS = 64
+"""About how many values of the file with the most different ones are compared with other files."""
+_HELD = 1024
+"""How many of the smallest hashes of a file are held until it is known how many files have in all."""
+_FILES = 24
+
+
+def chosen_files(files: Sequence[TableFile], most_bytes: int) -> list[TableFile]:
+    """Choose files that are evenly spread, two at least, and no more than the limits allow."""
+    mean_bytes = max(1, sum(file.size_bytes for file in files) // len(files))
+    count = min(len(files), _FILES, max(2, most_bytes // mean_bytes))
+    return [files[number * len(files) // count] for number in range(count)]
+
+
+def sampled_columns(
+    files: Sequence[TableFile], columns: Sequence[ColumnSpec], options: Mapping[str, str], *, case_sensitive: bool
+) -> list[ColumnSample]:
+    """Return what each column holds in these files. A column that cannot be read in a file is left out there."""
+
+    def tallies(file: TableFile) -> list[_Tally | None]:
+        return _tallies(file, columns, options, case_sensitive=case_sensitive)
+
+    by_file = list(pool(CORES).map(tallies, files))
+    return [
+        ColumnSample(format_name(column.path), column.type, _samples([found[number] for found in by_file]))
+        for number, column in enumerate(columns)
+    ]
+
+
+def _samples(tallies: Sequence[_Tally | None]) -> tuple[FileSample, ...]:
+    read = [tally for tally in tallies if tally is not None]
+    one_in = max([1, *(len(tally.hashes) // KEYS for tally in read)])
+    return tuple(tally.sample(np.uint64((1 << 64) // one_in - 1)) for tally in read)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """One column of one file, as far as it was read."""
+
+    rows: int = 0
+    nulls: int = 0
+    hashes: Any = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
+    """Of the different values, in order."""
+    held: dict[int, Any] = field(default_factory=dict)
+    """Values with the smallest hashes."""
+    least: Any = None
+    greatest: Any = None
+
+    def add(self, array: pa.Array) -> None:
+        plain = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+        self.rows += len(plain)
+        self.nulls += plain.null_count
+        known = plain.drop_null()
+        if not len(known):
+            return
+        hashes, _ = hash_array(known)
+        unique, places = np.unique(hashes, return_index=True)
+        fresh = [(int(h), int(place)) for h, place in zip(unique[:_HELD], places[:_HELD], strict=True)]
+        for number, place in fresh:
+            if number not in self.held:
+                self.held[number] = known[place].as_py()
+        self.held = dict(sorted(self.held.items())[:_HELD])
+        self.hashes = np.union1d(self.hashes, unique)
+        extremes = pc.min_max(known).as_py()
+        self.least = extremes["min"] if self.least is None else min(self.least, extremes["min"])
+        self.greatest = extremes["max"] if self.greatest is None else max(self.greatest, extremes["max"])
+
+    def sample(self, below: np.uint64) -> FileSample:
+        keys = frozenset(value for number, value in self.held.items() if number <= int(below))
+        return FileSample(self.rows, self.nulls, len(self.hashes), self.least, self.greatest, keys)
+
+
+def _tallies(
+    file: TableFile, columns: Sequence[ColumnSpec], options: Mapping[str, str], *, case_sensitive: bool
+) -> list[_Tally | None]:
+    try:
+        return list(_read(file, columns, options, case_sensitive=case_sensitive))
+    except LakebloomError:
+        if len(columns) == 1:
+            return [None]
+    return [_tallies(file, [column], options, case_sensitive=case_sensitive)[0] for column in columns]
+
+
+def _read(
+    file: TableFile, columns: Sequence[ColumnSpec], options: Mapping[str, str], *, case_sensitive: bool
+) -> list[_Tally]:
+    tallies = [_Tally() for _ in columns]
+    with ParquetColumns(file.uri, columns, options, case_sensitive=case_sensitive) as reader:
+        for number in range(len(reader.row_groups)):
+            for _, arrays in reader.batches(number):
+                for tally, array in zip(tallies, arrays, strict=True):
+                    tally.add(array)
+    return tallies

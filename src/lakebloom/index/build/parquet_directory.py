@@ -1,0 +1,79 @@
+"""A directory of Parquet files as a table, without Spark: enough to advise on its columns and to price an index."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import InvalidArgumentError, NoFilesError, UnsupportedSourceError
+from lakebloom.storage.uri import normalise
+from lakebloom.store.records import SourceRecord
+from lakebloom.tables.files import is_reachable
+from lakebloom.tables.glob import escape
+from lakebloom.tables.listing import list_files
+from lakebloom.tables.parquet.inferred_schema import inferred_schema
+from lakebloom.tables.partitions import partition_names
+from lakebloom.tables.sources import open_source, parquet_file, reading
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from lakebloom.index.plan import BuildPlan, BuildResult, FileGroup, Progress
+    from lakebloom.tables.files import TableFile
+
+__all__ = ["ParquetDirectory", "parquet_source"]
+
+
+def parquet_source(source: object, options: Mapping[str, str]) -> SourceRecord:
+    """Return the record of a directory of Parquet files, or of one file, whose schema is that of its first file.
+
+    Raises what is wrong with it: NoFilesError, DataFileError, InvalidArgumentError or UnsupportedSourceError.
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        raise InvalidArgumentError(
+            "without Spark a table is the path of Parquet files",
+            found=type(source).__name__,
+            hint="pass a path, or use Lakebloom(spark, ...) for DataFrames and tables of a catalog",
+        )
+    text = os.fspath(source)
+    location = normalise(escape(text) if os.path.exists(text) else text)  # noqa: PTH110
+    if not is_reachable(location):
+        raise UnsupportedSourceError(
+            f"{location} can only be reached through Spark", hint="use Lakebloom(spark, ...) instead"
+        )
+    files = list_files([location], options)
+    if not files:
+        raise NoFilesError("there is nothing to look at", found=f"no files in {location}", hint="check the path")
+    names = partition_names(files[0].uri, [location])
+    with reading(files[0].uri), open_source(files[0].uri, options) as opened:
+        schema_json = inferred_schema(parquet_file(files[0].uri, opened).metadata, names)
+    return SourceRecord(format="parquet", locations=(location,), schema_json=schema_json, partition_columns=names)
+
+
+class ParquetDirectory:
+    """What planning needs of a builder where there is no Spark: the table's files. It builds nothing."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = options
+
+    def list_files(self, source: SourceRecord) -> list[TableFile]:
+        """Return the table's files as they are now."""
+        return list_files(source.locations, self._options)
+
+    def parallelism(self) -> int:
+        """Return how many tasks run at once."""
+        return os.cpu_count() or 1
+
+    def build(
+        self,
+        plan: BuildPlan,
+        source: SourceRecord,
+        groups: Sequence[FileGroup],
+        progress: Callable[[Progress], None] | None,
+    ) -> BuildResult:
+        """Raise UnsupportedSourceError."""
+        raise UnsupportedSourceError(
+            "building an index needs Spark",
+            found="a Lakebloom without a session",
+            hint="use Lakebloom(spark, location=...) to create and refresh",
+        )

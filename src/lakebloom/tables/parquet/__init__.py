@@ -1,0 +1,1 @@
+"""Parquet files as the files of a table: what Spark takes their columns for."""
