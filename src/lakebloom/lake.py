@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from lakebloom.index.config import BloomIndexConfig
     from lakebloom.index.joins import JoinFilters
     from lakebloom.index.lookup import Lookups
+    from lakebloom.index.maintain.status import IndexStatus
     from lakebloom.index.plan import Progress
     from lakebloom.index.price import PriceTag
     from lakebloom.index.query_reports import LastQuery, QueryReport
@@ -292,6 +293,15 @@ class Lakebloom:
         from lakebloom.index.reports import IndexRecord
 
         return IndexRecord.of(self._catalog.index(name).log.newest())
+
+    def status(self, name: str | None = None) -> RecordTable[IndexStatus]:
+        """Compare an index, or all that are in use, with their tables: coverage, lag, size, rate. Lists the tables."""
+        from lakebloom.index.maintain.status import status_of
+        from lakebloom.printing import RecordTable
+
+        names = self._catalog.names() if name is None else [name]
+        found = [status_of(self._catalog.index(each), self._catalog.options) for each in names]
+        return RecordTable([each for each in found if name is not None or each.state != "deleted"])
 
     def history(self, name: str) -> RecordTable[VersionRecord]:
         """Return the versions of an index, the newest first."""

@@ -58,3 +58,16 @@ def test_keys_are_documented(cli: Cli, lake: Lake) -> None:
     shown += [cli("inspect", str(lake.table / "f0.parquet"), "--output", "json").json]
     for keys in shown:
         assert all(f"`{key}`" in page for key in keys), keys
+
+
+def test_status_is_for_monitoring(cli: Cli, lake: Lake) -> None:
+    (status,) = cli("status", "--output", "json").json
+    assert (status["name"], status["coverage"], status["lag"], status["stale"]) == ("i", 1.0, 0, False)
+    assert cli("status", "--fail-if-stale").code == 0
+    lake.fill([7, 8])
+    assert cli("status").code == 0
+    stale = cli("status", "i", "--fail-if-stale")
+    assert stale.code == 4
+    assert "a refresh is due: i" in stale.err
+    assert cli("status", "--fail-if-stale", "--max-lag", "2").code == 0
+    assert cli("status", "nothing").code == 3

@@ -52,6 +52,9 @@ def test_the_price_tag_comes_first_and_is_honoured(cli: Cli, table: Path) -> Non
     refreshed = cli("refresh", "by_k")
     assert refreshed.code == 0
     assert "files          1" in refreshed.out
+    everything = cli("refresh", "--all", "--output", "json").json
+    assert [(report["name"], report["files"]) for report in everything] == [("again", 1), ("by_k", 0)]
+    assert cli("refresh").code == cli("refresh", "by_k", "--all").code == 2
 
 
 def test_errors_of_builds(cli: Cli, table: Path) -> None:

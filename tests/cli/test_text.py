@@ -92,8 +92,8 @@ def test_every_verb_of_the_design_is_there(capsys: pytest.CaptureFixture[str]) -
 
     assert main(["--help"]) == 0
     listed = set(re.findall(r"^[│ ]+(\w+) ", capsys.readouterr().out, re.MULTILINE))
-    verbs = "create refresh optimize delete restore vacuum verify list show history lookup explain inspect embed report"
-    assert {*verbs.split(), "demo", "advise", "candidates"} <= listed
+    verbs = "create refresh optimize delete restore vacuum status verify list show history lookup explain inspect embed"
+    assert {*verbs.split(), "demo", "report", "advise", "candidates"} <= listed
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,6 +45,7 @@ lakebloom create by_key s3://lake/t -c key --fpp 1e-5 --store-option region=eu-w
 _REFRESH_EXAMPLES = """
 lakebloom refresh events_by_user
 lakebloom refresh events_by_user --mode full
+lakebloom refresh --all
 """
 
 
@@ -101,16 +102,31 @@ def create(
 
 def refresh(
     session: Session,
-    name: Annotated[str, typer.Argument(help="The index's name.")],
+    name: Annotated[str | None, typer.Argument(help="The index's name.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All indexes of the location, one after the other.")
+    ] = False,
     mode: Annotated[Mode, typer.Option(help="quick adds new and changed files; full also drops what is gone.")] = (
         Mode.QUICK
     ),
 ) -> None:
     """Index what is new or changed."""
-    with session.spark_lake() as (_, lake), session.output.progress("refreshing") as update:
-        report = lake.refresh_index(name, mode.value, progress=update)
-    session.output.record(report)
-    _warn_skipped(session, report)
+    if (name is None) != everything:
+        raise typer.BadParameter("name an index, or pass --all")
+    with session.spark_lake() as (_, lake):
+        names = [name] if name is not None else [index.name for index in lake.indexes() if index.state == "active"]
+        reports = []
+        for each in names:
+            with session.output.progress(f"refreshing {each}") as update:
+                reports.append(lake.refresh_index(each, mode.value, progress=update))
+    if name is not None:
+        session.output.record(reports[0])
+    else:
+        rows = [(report.name, f"{report.version:,}", f"{report.files:,}", f"{report.rows:,}") for report in reports]
+        data = [plain(report) for report in reports]
+        session.output.table(("name", ">version", ">files", ">rows"), rows, data, empty="no indexes here")
+    for report in reports:
+        _warn_skipped(session, report)
 
 
 def advise(

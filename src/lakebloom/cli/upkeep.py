@@ -1,4 +1,4 @@
-"""optimize, delete, restore, vacuum and verify: the life of an index. None of them starts Spark."""
+"""optimize, delete, restore, vacuum, status and verify: the life of an index. None of them starts Spark."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lakebloom.cli.exit_codes import ExitCode
+from lakebloom.cli.output import plain
 from lakebloom.cli.verbs import Session, verb
+from lakebloom.printing import amount
 
 if TYPE_CHECKING:
     from lakebloom.index.reports import VerifyReport
@@ -24,6 +26,7 @@ def add_to(app: typer.Typer) -> None:
     verb(app, examples="lakebloom delete events_by_user")(delete)
     verb(app, examples="lakebloom restore events_by_user")(restore)
     verb(app, examples="lakebloom vacuum events_by_user --retention-hours 0")(vacuum)
+    verb(app, examples="lakebloom status\nlakebloom status events_by_user --fail-if-stale --max-lag 10")(status)
     verb(app, examples="lakebloom verify events_by_user\nlakebloom verify events_by_user --sample 0.01")(verify)
 
 
@@ -52,6 +55,41 @@ def vacuum(
     """Remove old versions and left-over files; a deleted index altogether."""
     retention = None if retention_hours is None else datetime.timedelta(hours=retention_hours)
     session.output.record(session.lake().vacuum_index(name, retention))
+
+
+def status(
+    session: Session,
+    name: Annotated[str | None, typer.Argument(help="The index's name; all that are in use without one.")] = None,
+    fail_if_stale: Annotated[
+        bool, typer.Option("--fail-if-stale", help="End with 4 where a refresh is due, for monitoring.")
+    ] = False,
+    max_lag: Annotated[int, typer.Option(min=0, help="How many files may be new or changed before it is due.")] = 0,
+) -> None:
+    """Compare indexes with their tables: coverage, lag, size and rate. Reads no data."""
+    found = session.lake().status(name)
+    columns = ("name", "state", ">coverage", ">files", ">new", ">changed", ">gone", ">segments", ">size", "~problem")
+    rows = [
+        (
+            each.name,
+            each.state,
+            f"{each.coverage:.1%}",
+            f"{each.files:,}",
+            f"{each.files_new:,}",
+            f"{each.files_changed:,}",
+            f"{each.files_gone:,}",
+            f"{each.segments:,}",
+            amount(each.size_bytes),
+            each.problem,
+        )
+        for each in found
+    ]
+    data = [plain(each, lag=each.lag, stale=each.is_stale(max_lag)) for each in found]
+    session.output.table(columns, rows, data, empty="no indexes here")
+    stale = [each.name for each in found if each.is_stale(max_lag)]
+    if stale:
+        session.output.note(f"a refresh is due: {', '.join(stale)}")
+        if fail_if_stale:
+            raise typer.Exit(ExitCode.STATE)
 
 
 def verify(

@@ -1,0 +1,1 @@
+"""Looking after indexes that exist."""

@@ -1,0 +1,111 @@
+"""How an index stands to its table, for monitoring: what it covers, how far it lags, how large and how good it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import IndexFormatError, LakebloomError
+from lakebloom.index.freshness import freshness
+from lakebloom.index.health import column_health, segment_health
+from lakebloom.index.reports import IndexRecord, history_of
+from lakebloom.index.snapshot import Snapshot
+from lakebloom.printing import Printable, amount, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lakebloom.index.catalog import Index
+
+__all__ = ["IndexStatus", "status_of"]
+
+_BUILDS = ("create", "refresh")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus(Printable):
+    """One index against its table as it is now."""
+
+    name: str
+    state: str
+    """"active", "deleted", or "damaged"."""
+    version: int = 0
+    coverage: float = 0.0
+    """The share of the table's files that the index answers for."""
+    files: int = 0
+    """Those that the table has now."""
+    files_new: int = 0
+    files_changed: int = 0
+    files_gone: int = 0
+    """Those that the index still has and the table has no more."""
+    segments: int = 0
+    size_bytes: int = 0
+    refreshed_ms: int | None = None
+    """When the newest build was committed, in milliseconds since 1970."""
+    fpp: float = 0.0
+    fpp_measured: float = 0.0
+    """That of the worst column, from the bits of its filters."""
+    problem: str = ""
+    """What keeps the index, or its table, from being read."""
+
+    @property
+    def lag(self) -> int:
+        """How many files queries read in full because the index does not know them as they are."""
+        return self.files_new + self.files_changed
+
+    def is_stale(self, max_lag: int = 0) -> bool:
+        """Whether a refresh is due: more than so many files lag, or the index cannot answer at all."""
+        return bool(self.problem) or self.lag > max_lag
+
+    def shown(self) -> list[tuple[str, str]]:
+        """Return the fields as (name, text)."""
+        if self.state != "active" or self.problem:
+            return [("name", self.name), ("state", self.state), ("problem", self.problem)]
+        refreshed = "" if self.refreshed_ms is None else text_of("timestamp_ms", self.refreshed_ms)
+        return [
+            ("name", self.name),
+            ("state", self.state),
+            ("version", f"{self.version:,}"),
+            ("coverage", f"{self.coverage:.1%} of {self.files:,} files"),
+            ("lag", f"{self.files_new:,} new, {self.files_changed:,} changed, {self.files_gone:,} gone"),
+            ("size", f"{amount(self.size_bytes)} in {self.segments:,} segments"),
+            ("refreshed", refreshed),
+            ("fpp", f"{self.fpp:.3g}, measured {self.fpp_measured:.3g}"),
+        ]
+
+
+def status_of(index: Index, options: Mapping[str, str]) -> IndexStatus:
+    """Compare an index with a new listing of its table. Nothing that is wrong with it raises: it is the answer.
+
+    Raises IndexNotFoundError where there is no such index.
+    """
+    try:
+        entry = index.log.newest()
+    except IndexFormatError as error:
+        return IndexStatus(index.name, "damaged", problem=str(error))
+    record = IndexRecord.of(entry)
+    if entry.state != "active":
+        return IndexStatus(index.name, entry.state, entry.version)
+    try:
+        snapshot = Snapshot(index.storage, entry)
+        table = freshness(snapshot, options)
+        columns = column_health(segment_health(snapshot))
+        builds = [version.timestamp_ms for version in history_of(index.log) if version.operation in _BUILDS]
+    except LakebloomError as error:
+        return IndexStatus(index.name, entry.state, entry.version, problem=str(error))
+    return IndexStatus(
+        name=index.name,
+        state=entry.state,
+        version=entry.version,
+        coverage=table.coverage,
+        files=len(table.listed),
+        files_new=len(table.new),
+        files_changed=len(table.stale),
+        files_gone=len(table.missing),
+        segments=record.segments,
+        size_bytes=record.size_bytes,
+        refreshed_ms=max(builds, default=None),
+        fpp=float(record.fpp),
+        fpp_measured=max((column.measured for column in columns), default=0.0),
+        problem="the table has no files any more" if table.missing and not table.listed else "",
+    )
