@@ -1,4 +1,4 @@
-"""What only local disk has: directories, links, maps and modes."""
+"""What only local disk has: directories, links, descriptors and modes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakebloom.errors import AccessDeniedError, AlreadyExistsError, StorageError
+from lakebloom.errors import AccessDeniedError, AlreadyExistsError, NotFoundError, StorageError
 from lakebloom.storage import durable, open_storage
 from lakebloom.storage.local import LocalStorage
 from lakebloom.storage.temporary import is_temporary
@@ -41,12 +41,43 @@ def test_the_root_is_a_base_too() -> None:
     assert LocalStorage("file:///")._locate("a/b") == Path("/a/b")
 
 
-def test_reads_are_maps_and_not_copies(storage: Storage) -> None:
-    storage.write("a", b"x" * 10_000)
-    whole = storage.read("a")
-    assert type(whole.obj).__name__ == "mmap"
-    (part,) = storage.read_ranges("a", [(5, 5)])
-    assert type(part.obj).__name__ == "mmap"
+@pytest.mark.parametrize("fate", ["cut short", "written over", "removed"])
+def test_what_was_read_stays_whatever_happens_to_the_file(storage: Storage, base: Path, fate: str) -> None:
+    storage.write("a", b"x" * 100_000)
+    whole, (part,) = storage.read("a"), storage.read_ranges("a", [(90_000, 5)])
+    if fate == "cut short":
+        os.truncate(base / "a", 0)
+    elif fate == "written over":
+        (base / "a").write_bytes(b"y" * 100_000)
+    else:
+        (base / "a").unlink()
+    assert bytes(whole) == b"x" * 100_000
+    assert bytes(part) == b"xxxxx"
+
+
+@needs_proc
+def test_reads_leave_no_descriptor_open(storage: Storage) -> None:
+    storage.write("a", b"x")
+    before = set(Path("/proc/self/fd").iterdir())
+    kept = [storage.read("a"), *storage.read_ranges("a", [(0, 1)])]
+    assert set(Path("/proc/self/fd").iterdir()) == before
+    assert len(kept) == 2
+
+
+def test_a_pipe_among_the_files_is_not_waited_for(storage: Storage, base: Path) -> None:
+    base.mkdir()
+    os.mkfifo(base / "pipe")
+    for read in (storage.read, lambda path: storage.read_ranges(path, [(0, 1)])):
+        with pytest.raises(NotFoundError, match="a pipe or a device"):
+            read("pipe")
+
+
+def test_a_range_beyond_all_memory_is_an_error_and_not_allocated(storage: Storage) -> None:
+    storage.write("a", b"x")
+    with pytest.raises(StorageError, match="cut short"):
+        storage.read_ranges("a", [(0, 1 << 60)])
+    with pytest.raises(StorageError, match="cut short"):
+        storage.read_ranges("a", [(1 << 60, 1)])
 
 
 def test_files_get_the_users_mode(storage: Storage, base: Path) -> None:

@@ -66,7 +66,7 @@ def _read_everything(index: Index, snapshot: Snapshot, wrong: list[str]) -> set[
         for tile in segment.record.tiles:
             with _noting(wrong):
                 read_tile(storage, tile)
-                read_rows(storage, tile, np.arange(tile.num_blocks))
+                read_rows(storage, tile, range(tile.num_blocks))
     for record in snapshot.entry.global_filters:
         with _noting(wrong):
             read_global(storage, record)

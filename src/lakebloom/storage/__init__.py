@@ -3,7 +3,7 @@
 ``open_storage`` chooses the backend by the scheme of a location. Whatever it returns keeps the contract of
 ``Storage``; one test suite holds all backends to it.
 
-    file                    LocalStorage      memory-mapped reads, hard links decide who is first
+    file                    LocalStorage      hard links decide who is first
     s3, gs, az, abfs        ObjectStorage     obstore, conditional PUTs decide
     memory                  ObjectStorage     this process only, for tests and demonstrations
     anything else           HadoopStorage     needs a classic Spark session

@@ -1,25 +1,23 @@
 """Files on local disk, or on anything mounted there that has hard links.
 
-Reads are memory-mapped: nothing is copied, only the pages that are looked at are loaded, and the view outlives the
-file's name. Files are replaced by renaming and never cut short, so a map cannot lose pages under its reader.
+Reads are copies (`local_reads`): whatever happens to a file afterwards, what was read of it stays.
 """
 
 from __future__ import annotations
 
 import errno
-import mmap
 import os
 import stat
-import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakebloom.storage.buffers import as_views
-from lakebloom.storage.checks import check_length, check_new_path, check_path, check_prefix, check_ranges
+from lakebloom.storage.checks import check_new_path, check_path, check_prefix, check_ranges
 from lakebloom.storage.durable import publish_new, publish_over, write_temporary
-from lakebloom.storage.local_errors import NO_FILE, translated, translation
+from lakebloom.storage.local_errors import NO_FILE, translated
+from lakebloom.storage.local_reads import read_parts, read_whole
 from lakebloom.storage.protocol import StoredFile
 from lakebloom.storage.temporary import is_temporary
 from lakebloom.storage.uri import to_local_path
@@ -45,24 +43,17 @@ class LocalStorage:
 
     def read(self, path: str) -> memoryview:
         """See Storage.read."""
-        file = f"{to_local_path(self.uri).rstrip('/')}/{check_path(path)}"
-        try:
-            with open(file, "rb") as stream:  # noqa: PTH123 (a Path costs more than the call, and most questions ask)
-                return _mapped(stream.fileno())
-        except OSError as error:
-            raise translation(error, f"could not read {file}", missing=NO_FILE) from error
+        return read_whole(self._file(check_path(path)))
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> Views:
         """See Storage.read_ranges."""
-        check_path(path)
+        file = self._file(check_path(path))
         check_ranges(ranges)
-        if not ranges:
-            return []
-        whole = self.read(path)
-        views = [whole[offset : offset + length] for offset, length in ranges]
-        for (offset, length), view in zip(ranges, views, strict=True):
-            check_length(f"{self.uri}/{path}", offset, length, len(view))
-        return views
+        return read_parts(file, ranges) if ranges else []
+
+    def file(self, path: str) -> str:
+        """The file of a path, as the operating system names it."""
+        return self._file(check_path(path))
 
     def write(self, path: str, data: Buffers) -> None:
         """See Storage.write."""
@@ -96,6 +87,10 @@ class LocalStorage:
 
     def _locate(self, path: str) -> Path:
         return Path(to_local_path(self.uri), path)
+
+    def _file(self, path: str) -> str:
+        # As text: making a Path takes longer than reading a small file.
+        return f"{to_local_path(self.uri).rstrip('/')}/{path}"
 
     def _below(self, prefix: str) -> Iterator[StoredFile]:
         with translated(f"could not list {self.uri}/{prefix}"):
@@ -133,15 +128,3 @@ def _walk(directory: Path, prefix: str) -> Iterator[StoredFile]:
         if stat.S_ISREG(status.st_mode):
             # Rounded down, as Java's File.lastModified does: both have to see the same file.
             yield StoredFile(prefix + entry.name, status.st_size, status.st_mtime_ns // 1_000_000)
-
-
-def _mapped(descriptor: int) -> memoryview:
-    size_bytes = os.fstat(descriptor).st_size
-    if size_bytes == 0:
-        return memoryview(b"")  # an empty map is an error on POSIX
-    if sys.version_info >= (3, 13):
-        # Otherwise every map keeps a file descriptor open for as long as it lives.
-        pages = mmap.mmap(descriptor, size_bytes, access=mmap.ACCESS_READ, trackfd=False)
-    else:
-        pages = mmap.mmap(descriptor, size_bytes, access=mmap.ACCESS_READ)
-    return memoryview(pages)

@@ -15,6 +15,7 @@ bytes of another tile, or of another row, are found out wherever they lie.
 
 from __future__ import annotations
 
+import weakref
 import zlib
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +24,14 @@ import pyarrow as pa
 
 from lakebloom.errors import AccessDeniedError, NotFoundError, StorageError
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
-from lakebloom.storage.mapped import MappedFile
+from lakebloom.storage.local import LocalStorage
+from lakebloom.storage.local_reads import identity
 from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, read_blob, write_blob
+from lakebloom.store.kept_rows import MOST_KEPT_BYTES, KeptRows
 from lakebloom.store.records import FORMAT_VERSION, TileRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Sequence
 
     from lakebloom.sbbf.kernels import WordArray
     from lakebloom.storage import Storage
@@ -77,13 +80,12 @@ def _offsets(contents: pa.Buffer) -> tuple[int, int]:
     return blocks, checks
 
 
-def read_rows(storage: Storage, tile: TileRecord, blocks: np.ndarray[Any, Any]) -> list[WordArray]:
+def read_rows(storage: Storage, tile: TileRecord, numbers: Sequence[int]) -> list[WordArray]:
     """Return the [num_units, 8] words of each of these blocks, read with one request and checked.
 
     Raises CorruptIndexError where the tile is missing, short or altered.
     """
     width = BYTES_PER_BLOCK * tile.num_units
-    numbers = blocks.tolist()
     rows = [(tile.blocks_offset + number * width, width) for number in numbers]
     checks = [(tile.checks_offset + number * _CHECK_BYTES, _CHECK_BYTES) for number in numbers]
     try:
@@ -103,79 +105,63 @@ def read_rows(storage: Storage, tile: TileRecord, blocks: np.ndarray[Any, Any]) 
 
 
 class TileReader:
-    """A tile, open for questions. Of a local one each row is checked when it is first used, and no more after that."""
+    """A tile, open for questions. Rows of local ones are kept for as long as the file stays the same."""
 
     def __init__(self, storage: Storage, tile: TileRecord) -> None:
         self.tile = tile
         self._storage = storage
-        self._mapped = MappedFile.of(storage, tile.file.path)
-        self._opened: _OpenedTile | None = None
+        is_kept = isinstance(storage, LocalStorage) and KeptRows.fit(tile.num_blocks, tile.num_units)
+        self._file = storage.file(tile.file.path) if is_kept and isinstance(storage, LocalStorage) else None
+        self._known: Callable[[], KeptRows | None] = lambda: None
 
     def row(self, block: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
         """Return one block of all units as [num_units, 4] numbers. Raises as ``rows`` does."""
-        opened = self._open()
-        if opened is None:
-            words = read_rows(self._storage, self.tile, np.array([block]))[0]
-        else:
-            words = opened.words[block]
-            opened.check([block])
-        return words.view("<u8")
+        kept = self._kept()
+        row = None if kept is None else kept.row(block)
+        if row is None:
+            (row,) = self._read([block], kept)
+        return row.view("<u8")
 
     def rows(self, blocks: np.ndarray[Any, Any]) -> tuple[WordArray, np.ndarray[Any, Any]]:
         """Return [some, num_units, 8] words, and which of these rows each of the blocks is.
 
         Raises CorruptIndexError where the tile is missing, short or altered.
         """
+        kept = self._kept()
+        if kept is not None:
+            missing = kept.missing(blocks)
+            if len(missing) * BYTES_PER_BLOCK * self.tile.num_units <= MOST_KEPT_BYTES // 2:
+                if missing:
+                    self._read(missing, kept)
+                return kept.all(blocks)
         distinct, place = np.unique(blocks, return_inverse=True)
-        opened = self._open()
-        if opened is None:
-            return np.stack(read_rows(self._storage, self.tile, distinct)), place
-        opened.check(distinct[~opened.good[distinct]].tolist())
-        return opened.words, blocks
+        return np.stack(self._read(distinct.tolist(), None)), place
 
-    def _open(self) -> _OpenedTile | None:
-        """Return the tile in memory, None where its storage cannot give it so."""
-        if self._mapped is None:
+    def _kept(self) -> KeptRows | None:
+        """Return what is in memory of the file as it is now, None where nothing of it is kept."""
+        if self._file is None:
             return None
         try:
-            view, identity = self._mapped.view()
+            now = identity(self._file)
         except NotFoundError as error:
             raise corrupt(self.tile.file.path, "no such file") from error
-        opened = self._opened  # other threads ask too
-        if opened is None or opened.identity is not identity:
-            self._opened = opened = _OpenedTile(self.tile, view, identity)
-        return opened
+        kept = self._known()
+        if kept is None or kept.identity != now:
+            kept = KeptRows(now, self.tile.num_blocks, self.tile.num_units)
+            self._known = weakref.ref(kept)
+        return kept
+
+    def _read(self, blocks: list[int], kept: KeptRows | None) -> list[WordArray]:
+        rows = read_rows(self._storage, self.tile, blocks)
+        if kept is not None:
+            kept.add(blocks, rows)
+        return rows
 
     def sample(self, num_blocks: int) -> WordArray:
         """Return at most this many blocks, evenly spread, as [num_blocks, num_units, 8] words."""
         words, rows = self.rows(np.arange(0, self.tile.num_blocks, -(-self.tile.num_blocks // num_blocks)))
         chosen: WordArray = words[rows]
         return chosen
-
-
-class _OpenedTile:
-    """A tile in memory, and which of its rows were found to be good."""
-
-    def __init__(self, tile: TileRecord, view: memoryview, identity: object) -> None:
-        self.identity = identity
-        self._path = tile.file.path
-        self._seed = _seed_of(tile)
-        width = BYTES_PER_BLOCK * tile.num_units
-        ends = tile.blocks_offset + tile.num_blocks * width, tile.checks_offset + tile.num_blocks * _CHECK_BYTES
-        if max(ends) > len(view):
-            raise corrupt(self._path, f"{len(view)} bytes where there must be {max(ends)}")
-        words = np.frombuffer(view, dtype="<u4", count=tile.num_blocks * width // 4, offset=tile.blocks_offset)
-        self.words: WordArray = words.reshape(tile.num_blocks, tile.num_units, WORDS_PER_BLOCK)
-        self._checks = np.frombuffer(view, dtype="<u4", count=tile.num_blocks, offset=tile.checks_offset)
-        self.good = np.zeros(tile.num_blocks, dtype=np.bool_)
-
-    def check(self, blocks: Iterable[int]) -> None:
-        """Raise CorruptIndexError unless these rows are as they were written."""
-        for block in blocks:
-            if not self.good[block]:
-                if zlib.crc32(self.words[block], self._seed ^ block) != self._checks[block]:
-                    raise corrupt(self._path, f"a checksum that does not fit block {block}")
-                self.good[block] = True
 
 
 def read_tile(storage: Storage, tile: TileRecord) -> WordArray:
