@@ -283,10 +283,11 @@ class Lakebloom:
     # Asking
 
     def indexes(self) -> RecordTable[IndexRecord]:
-        """Return all indexes, deleted ones included."""
+        """Return all indexes, deleted ones too. One that cannot be read has the state "damaged" or "unreadable"."""
+        from lakebloom.index.reports import records_of
         from lakebloom.printing import RecordTable
 
-        return RecordTable([self.index(name) for name in self._catalog.names()])
+        return RecordTable(records_of(self._catalog))
 
     def index(self, name: str) -> IndexRecord:
         """Return one index as it is now."""

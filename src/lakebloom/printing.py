@@ -72,7 +72,9 @@ class RecordTable(Sequence[RecordT], Generic[RecordT]):
     def _cells(self) -> list[list[str]]:
         if not self._records:
             return []
-        return [[name for name, _ in self._records[0].shown()], *([v for _, v in r.shown()] for r in self._records)]
+        shown = [record.shown() for record in self._records]
+        names = [name for name, _ in max(shown, key=len)]  # some leave out their last fields
+        return [names, *([value for _, value in rows] + [""] * (len(names) - len(rows)) for rows in shown)]
 
     def __str__(self) -> str:
         cells = self._cells()

@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
 from lakebloom import BloomIndexConfig, col
-from lakebloom.errors import IndexNotFoundError, StorageError
-from lakebloom.index import vacuum
+from lakebloom.errors import BuildFailedError, CommitConflictError, IndexNotFoundError, StorageError
 from lakebloom.index.ask import Reader
 from lakebloom.index.compact import optimize_index
 from lakebloom.index.lifecycle import delete_index, restore_index
 from lakebloom.storage.temporary import temporary_name
 from lakebloom.store import log as log_module
-from lakebloom.store.log import Log, entry_path, now_ms
+from lakebloom.store.log import Log, entry_path
 from tests.index.lake import DAY_MS, NAME, Lake, assert_answers, kept, questions
 from tests.index.meddling import Doubled, Meddled, Unanswered
 
@@ -38,8 +38,11 @@ def bumped(base: Entry) -> Entry:
     return msgspec.structs.replace(base, summary={"count": base.summary.get("count", 0) + 1})
 
 
-def later(monkeypatch: pytest.MonkeyPatch, days: float) -> None:
-    monkeypatch.setattr(vacuum, "now_ms", lambda: int(time.time() * 1000 + days * DAY_MS))
+def age(lake: Lake, days: float) -> None:
+    """Let everything that is stored be so much older: time passes in the store, and there alone."""
+    for path in (lake.table.parent / "indexes" / NAME).rglob("*"):
+        status = path.stat()
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns - int(days * DAY_MS * 1_000_000)))
 
 
 def path_of(lake: Lake, file: str) -> Path:
@@ -49,7 +52,7 @@ def path_of(lake: Lake, file: str) -> Path:
 # What goes and what stays
 
 
-def test_versions_stay_until_their_retention_is_over(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_versions_stay_until_their_retention_is_over(lake: Lake) -> None:
     lake.fill(range(3))
     lake.create()
     lake.fill([3])
@@ -58,7 +61,7 @@ def test_versions_stay_until_their_retention_is_over(lake: Lake, monkeypatch: py
     files = lake.stored()
     report = lake.vacuum(7 * DAY_MS, DAY_MS)
     assert (report.versions_removed, report.files_removed, lake.stored(), entries(lake)) == (0, 0, files, [1, 2, 3])
-    later(monkeypatch, 8)
+    age(lake, 8)
     report = lake.vacuum(7 * DAY_MS, DAY_MS)
     assert (report.versions_removed, report.files_removed) == (2, len(files) - len(lake.stored()))
     assert entries(lake) == [3]
@@ -206,8 +209,6 @@ def test_a_writer_that_slept_through_a_vacuum_starts_from_the_newest_version(lak
     others = lake.catalog().index(NAME).log
     for _ in range(3):
         others.commit(bumped)
-    while now_ms() < lake.entry().timestamp_ms:  # commits of one millisecond are given later ones
-        time.sleep(0.001)
     lake.vacuum(0, 0)
     assert entries(lake) == [4]
     committed = sleeper.commit(bumped)
@@ -305,7 +306,7 @@ def test_a_reader_goes_on_without_looking_back_for_a_minute_at_most(
 # Deleted indexes
 
 
-def test_a_deleted_index_is_removed_after_its_retention(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deleted_index_is_removed_after_its_retention(lake: Lake) -> None:
     lake.fill(range(3))
     lake.create()
     delete_index(lake.catalog(), NAME)
@@ -313,15 +314,47 @@ def test_a_deleted_index_is_removed_after_its_retention(lake: Lake, monkeypatch:
     restore_index(lake.catalog(), NAME)
     assert_answers(lake, QUESTIONS)
     delete_index(lake.catalog(), NAME)
-    later(monkeypatch, 8)
+    age(lake, 8)
     report = lake.vacuum(7 * DAY_MS, DAY_MS)
-    assert report.versions_removed == 5
+    assert report.versions_removed == 4
     assert report.files_removed > 0
+    assert (lake.stored(), entries(lake)) == (set(), [5]), "all that is left says that it was removed"
+    with pytest.raises(IndexNotFoundError, match="removed in version 5"):
+        lake.vacuum(0, DAY_MS)
+    lake.create(BloomIndexConfig(NAME, ["s"]))
+    assert lake.entry().version == 6, "numbers go on: whoever knew the old index cannot mistake it for this one"
+    assert_answers(lake, QUESTIONS)
+
+
+def test_the_last_trace_of_a_removed_index_goes_after_the_grace_period(lake: Lake) -> None:
+    lake.fill(range(3))
+    lake.create()
+    delete_index(lake.catalog(), NAME)
+    lake.vacuum(0, DAY_MS)
+    age(lake, 2)
+    report = lake.vacuum(0, DAY_MS)
+    assert (report.versions_removed, report.files_removed) == (1, 0)
     assert list(lake.table.parent.joinpath("indexes").rglob("*.*")) == []
-    with pytest.raises(IndexNotFoundError):
+    with pytest.raises(IndexNotFoundError, match="no log"):
         lake.vacuum()
     lake.create(BloomIndexConfig(NAME, ["s"]))
     assert lake.entry().version == 1
+
+
+def test_a_removed_index_keeps_what_a_new_one_is_being_built_of(lake: Lake) -> None:
+    lake.fill(range(3))
+    lake.create()
+    delete_index(lake.catalog(), NAME)
+    lake.vacuum(0, DAY_MS)
+    age(lake, 2)
+
+    def meddle(operation: str) -> None:
+        if operation in ("write", "put_if_absent"):
+            with suppress(IndexNotFoundError):
+                lake.vacuum(0, DAY_MS)
+
+    lake.create(BloomIndexConfig(NAME, ["s"]), catalog=lake.catalog(lambda storage: Meddled(storage, meddle)))
+    assert lake.open().verify_index(NAME).ok
     assert_answers(lake, QUESTIONS)
 
 
@@ -338,10 +371,32 @@ def test_others_notice_that_a_name_has_a_new_owner(lake: Lake) -> None:
     lake.create(BloomIndexConfig(NAME, ["s"]))
     assert reader.index(NAME).columns == ("s",)
     assert kept(reader, col("s") == "s5") == {("f0", 0)}
-    assert delete_index(writer, NAME).version == 2
+    assert delete_index(writer, NAME).version == 5
 
 
-def test_a_restore_in_the_middle_of_a_removal_wins(lake: Lake) -> None:
+def test_a_restore_in_the_middle_of_a_removal_is_told_so(lake: Lake) -> None:
+    lake.fill(range(3))
+    lake.create()
+    delete_index(lake.catalog(), NAME)
+    refused = False
+
+    def meddle(operation: str) -> None:
+        nonlocal refused
+        if operation == "delete" and not refused:
+            refused = True
+            with pytest.raises(IndexNotFoundError, match="removed in version 3"):
+                restore_index(lake.catalog(), NAME)
+            lake.create()
+
+    lake.vacuum(0, DAY_MS, catalog=lake.catalog(lambda storage: Meddled(storage, meddle)))
+    assert refused
+    assert lake.entry().state == "active", "the new index of that name is left alone"
+    assert lake.open().verify_index(NAME).ok
+    assert lake.indexed() == lake.uris()
+    assert_answers(lake, QUESTIONS)
+
+
+def test_a_restore_before_a_removal_wins(lake: Lake) -> None:
     lake.fill(range(3))
     lake.create()
     delete_index(lake.catalog(), NAME)
@@ -349,16 +404,74 @@ def test_a_restore_in_the_middle_of_a_removal_wins(lake: Lake) -> None:
 
     def meddle(operation: str) -> None:
         nonlocal restored
-        if operation == "delete" and not restored:
+        if operation == "put_if_absent" and not restored:
             restored = True
             restore_index(lake.catalog(), NAME)
-            lake.refresh()
 
-    lake.vacuum(catalog=lake.catalog(lambda storage: Meddled(storage, meddle)))
-    assert lake.entry().state == "active"
+    with pytest.raises(CommitConflictError, match="version 3 came meanwhile"):
+        lake.vacuum(catalog=lake.catalog(lambda storage: Meddled(storage, meddle)))
     assert lake.open().verify_index(NAME).ok
-    assert lake.indexed() == lake.uris()
     assert_answers(lake, QUESTIONS)
+
+
+# Clocks
+
+
+def test_the_clock_of_the_machine_does_not_decide(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vacuum whose machine is years ahead, or behind, removes what the store calls old, and nothing else."""
+    lake.fill(range(3))
+    lake.create()
+    delete_index(lake.catalog(), NAME)
+    restore_index(lake.catalog(), NAME)
+    real = time.time
+    for days in (-1000, 1000):
+        monkeypatch.setattr(log_module.time, "time", lambda days=days: real() + days * 86_400)
+        lake.fill([4 + days])
+
+        def meddle(operation: str) -> None:
+            lake.vacuum(7 * DAY_MS, DAY_MS)
+
+        report = lake.refresh(catalog=lake.catalog(lambda storage: Meddled(storage, meddle)))
+        assert report.committed
+        assert lake.open().verify_index(NAME).ok
+    assert entries(lake) == [1, 2, 3, 4, 5]
+    age(lake, 8)
+    assert lake.vacuum(7 * DAY_MS, DAY_MS).versions_removed == 4
+
+
+def test_a_time_that_lies_far_ahead_is_not_carried_on(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.fill(range(2))
+    lake.create()
+    log, real = lake.catalog().index(NAME).log, time.time
+    for ahead_s in (60, 365 * 86_400):
+        monkeypatch.setattr(log_module.time, "time", lambda ahead_s=ahead_s: real() + ahead_s)
+        log.commit(bumped)
+        monkeypatch.setattr(log_module.time, "time", real)
+        log.commit(bumped)
+    times = [log.read(version).timestamp_ms for version in entries(lake)]
+    assert times[0] < times[1] < times[2], "a clock that is a little ahead: times still grow"
+    assert times[3] - times[4] > 364 * DAY_MS, "the year is not carried on"
+    assert lake.vacuum(0, 0).versions_removed == 4
+    assert entries(lake) == [5]
+
+
+def test_a_build_whose_files_are_gone_is_not_committed(lake: Lake) -> None:
+    """Files that nobody names for longer than the grace period go, even if their build was only slow."""
+    lake.fill(range(2))
+    lake.create()
+    lake.fill([2])
+    before = lake.entry()
+
+    def meddle(operation: str) -> None:
+        if operation == "write":
+            age(lake, 2)
+            lake.vacuum(7 * DAY_MS, DAY_MS)
+
+    for act in (lake.refresh, lambda catalog: optimize_index(catalog, NAME)):
+        with pytest.raises(BuildFailedError, match="not there any more"):
+            act(catalog=lake.catalog(lambda storage: Meddled(storage, meddle)))
+        assert lake.entry() == before
+        assert lake.open().verify_index(NAME).ok
 
 
 def test_a_log_that_is_vacuumed_while_it_is_found(lake: Lake) -> None:

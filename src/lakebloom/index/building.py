@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from lakebloom.errors import InvalidArgumentError, StorageError
+from lakebloom.errors import BuildFailedError, InvalidArgumentError, StorageError
 from lakebloom.index import estimate
 from lakebloom.index.plan import GLOBAL_BLOCK_STEP, BuildPlan, BuildResult, group_files
 from lakebloom.sbbf import sizing
@@ -162,6 +162,32 @@ def discarding(index: Index, operation_id: str) -> Iterator[None]:
     except Exception:
         discard(index, operation_id)
         raise
+
+
+_LISTED_ONE_BY_ONE = 16
+"""Up to so many new directories are listed by themselves, and not with all others."""
+
+
+def require_stored(index: Index, entry: Entry, base: Entry | None = None) -> Entry:
+    """Return an entry about to be committed. Raises BuildFailedError unless all its files are there.
+
+    Those that ``base`` has are not looked at. A vacuum removes files that no version names once they are older than
+    its grace period: a build may have taken longer, or the clock of a store may have jumped.
+    """
+    known = frozenset[str]() if base is None else base.paths
+    sizes = {file.path: file.size_bytes for file in entry.files if file.path not in known}
+    folders = {path.rpartition("/")[0] for path in sizes}
+    if len(folders) > _LISTED_ONE_BY_ONE:
+        folders = {folder.partition("/")[0] for folder in folders}
+    stored = {file.path: file.size_bytes for folder in sorted(folders) for file in index.storage.list(folder)}
+    for path, size_bytes in sizes.items():
+        if stored.get(path) != size_bytes:
+            raise BuildFailedError(
+                f"cannot commit to index {index.name!r}: a file that was built for it is not there any more",
+                found=f"{path} with {stored[path]} bytes instead of {size_bytes}" if path in stored else f"no {path}",
+                hint="run it again; if a vacuum ran meanwhile, give it a longer spark.lakebloom.vacuum.graceMs",
+            )
+    return entry
 
 
 def discard(index: Index, operation_id: str, committed: Entry | None = None) -> None:

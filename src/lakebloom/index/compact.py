@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lakebloom.errors import CommitConflictError
-from lakebloom.index.building import discarding
+from lakebloom.index.building import discarding, require_stored
 from lakebloom.index.catalog import require_active
 from lakebloom.index.plan import new_operation_id
 from lakebloom.index.reports import OperationReport
@@ -43,13 +43,14 @@ def optimize_index(catalog: Catalog, name: str) -> OperationReport:
 
         def change(base: Entry) -> Entry:
             added = require_base(base, entry.segments, "optimizing")
-            return msgspec.structs.replace(
+            changed = msgspec.structs.replace(
                 base,
                 operation="optimize",
                 segments=merged + added,
                 global_filters=moved_globals(base, entry.segments, merged),
                 summary={"segments_before": len(entry.segments), "segments_after": len(merged)},
             )
+            return require_stored(index, changed, base)
 
         committed = index.log.commit(change)
     assert committed is not None

@@ -21,6 +21,7 @@ from lakebloom.index.building import (
     Phases,
     discarding,
     plan_build,
+    require_stored,
     require_takeable,
     resized_globals,
     run_build,
@@ -86,7 +87,7 @@ def create_index(
     with phases.timed("commit"), discarding(index, plan.build_id):
         require_something(result, len(files))
         estimate.require_size(_index_bytes(result), sum(file.size_bytes for file in files), workshop.settings)
-        entry = Entry(
+        first = Entry(
             version=1,
             timestamp_ms=now_ms(),
             operation="create",
@@ -99,7 +100,8 @@ def create_index(
             summary=summary_of(result),
         )
         try:
-            index.log.create(entry)
+            require_stored(index, first)
+            entry = index.log.create(first)
         except AlreadyExistsError as error:
             raise _exists(config.name, "created by another writer meanwhile") from error
     return BuildReport.of(entry, result, phases.seconds)

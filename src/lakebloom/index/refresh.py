@@ -20,6 +20,7 @@ from lakebloom.index.building import (
     discard,
     discarding,
     plan_build,
+    require_stored,
     require_takeable,
     resized_globals,
     run_build,
@@ -120,13 +121,14 @@ class _Refresh:
 
     def _added(self, base: Entry, plan: BuildPlan, result: BuildResult) -> Entry:
         require_active(base)
-        return msgspec.structs.replace(
+        added = msgspec.structs.replace(
             base,
             operation="refresh",
             segments=base.segments + result.segments,
             global_filters=self._extended(base, plan, result),
             summary=summary_of(result),
         )
+        return require_stored(self._index, added, base)
 
     def _extended(self, base: Entry, plan: BuildPlan, result: BuildResult) -> tuple[GlobalRecord, ...]:
         """OR the new values into the global filters of the newest version."""
@@ -162,7 +164,7 @@ class _Refresh:
                 added = require_base(base, replaced, "the full refresh")
                 if added and rebuilt:
                     raise self._conflict(base)
-                return msgspec.structs.replace(
+                changed = msgspec.structs.replace(
                     base,
                     operation="refresh",
                     segments=kept + added,
@@ -173,6 +175,7 @@ class _Refresh:
                     ),
                     summary={**summary_of(result), "units_dropped": dropped},
                 )
+                return require_stored(self._index, changed, base)
 
             committed = self._index.log.commit(change)
         assert committed is not None

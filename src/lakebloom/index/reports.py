@@ -6,12 +6,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from lakebloom.errors import NotFoundError
+from lakebloom.errors import IndexFormatError, IndexNotFoundError, NotFoundError, StorageError
 from lakebloom.printing import Printable
 from lakebloom.sbbf import sizing
 from lakebloom.tables.columns import format_name
 
 if TYPE_CHECKING:
+    from lakebloom.errors import LakebloomError
+    from lakebloom.index.catalog import Catalog
     from lakebloom.index.plan import BuildResult, ReadAnyway, SkippedFile
     from lakebloom.store.log import Log
     from lakebloom.store.records import Entry
@@ -37,6 +39,19 @@ class IndexRecord(Printable):
     size_bytes: int
     source_bytes: int
     timestamp_ms: int
+    problem: str = ""
+    """Why nothing else is known of it, where its state is "damaged" or "unreadable"."""
+
+    def shown(self) -> list[tuple[str, str]]:
+        """Return the fields as (name, text), the problem only if there is one."""
+        rows = Printable.shown(self)
+        return rows if self.problem else rows[:-1]
+
+    @classmethod
+    def broken(cls, name: str, version: int, error: LakebloomError) -> IndexRecord:
+        """Return the record of an index whose log cannot be read: damaged, or not to be reached at the moment."""
+        state = "damaged" if isinstance(error, IndexFormatError) else "unreadable"
+        return cls(name, state, version, (), "", 0.0, False, "", "", 0, 0, 0, 0, 0, 0, 0, str(error))
 
     @classmethod
     def of(cls, entry: Entry) -> IndexRecord:
@@ -61,6 +76,23 @@ class IndexRecord(Printable):
             source_bytes=sum(segment.source_bytes for segment in segments),
             timestamp_ms=entry.timestamp_ms,
         )
+
+
+def records_of(catalog: Catalog) -> list[IndexRecord]:
+    """Return all indexes of a location. One that cannot be read is listed as such, and is in nobody's way."""
+    records = []
+    for name in catalog.names():
+        log = catalog.index(name).log
+        try:
+            records.append(IndexRecord.of(log.newest()))
+        except IndexNotFoundError:
+            continue  # removed
+        except (IndexFormatError, StorageError) as error:
+            version = 0
+            with suppress(StorageError):
+                version = max(log.versions(), default=0)
+            records.append(IndexRecord.broken(name, version, error))
+    return records
 
 
 def _size_bytes(entry: Entry) -> int:

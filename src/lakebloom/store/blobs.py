@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lakebloom.errors import CorruptIndexError, NotFoundError, UnknownFormatError
-from lakebloom.store.records import FORMAT_VERSION, FileRecord
+from lakebloom.store.records import FORMAT_VERSION, REPAIR, FileRecord
 
 if TYPE_CHECKING:
     from lakebloom.storage import Buffer, Storage
@@ -39,7 +39,7 @@ def corrupt(path: str, found: str) -> CorruptIndexError:
     return CorruptIndexError(
         f"cannot use the index file {path}",
         found=found,
-        hint="rebuild the index with a full refresh; until then queries read all files",
+        hint=REPAIR,
     )
 
 

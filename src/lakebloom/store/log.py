@@ -8,9 +8,11 @@ Put-if-absent decides who writes a number, so no commit is ever lost or overwrit
 after the fact: a reader starts there and goes on until a number is missing, so finding the newest entry lists nothing.
 A hint that is missing, damaged or behind costs time, never correctness.
 
-A number can also be missing because its entry was vacuumed. The oldest go first, so an entry that is still there after
-its successor was found missing is the newest. Writers look every time, because a number must never be given twice;
-readers look once a minute, because an older version answers as correctly.
+A number can also be missing because its entry was vacuumed, and a writer that slept may take it a second time. So all
+keep one law: **the highest number never goes**. Vacuum removes lower ones only, and an index that is removed leaves an
+entry that says so. A writer lists the log, builds on the highest entry, and looks after its put whether its number is
+the highest, or an ancestor of the highest; if neither, it came too late, takes its entry back and starts again. Readers
+look for the highest once a minute, because an older version answers as correctly (docs/decisions/0025).
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from __future__ import annotations
 import random
 import re
 import time
+import uuid
 import zlib
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -29,16 +32,18 @@ from lakebloom.errors import (
     AlreadyExistsError,
     CommitConflictError,
     CorruptIndexError,
+    IndexFormatError,
     IndexNotFoundError,
     NotFoundError,
+    StorageError,
     UnknownFormatError,
 )
-from lakebloom.store.records import FORMAT_VERSION, Entry
+from lakebloom.store.records import FORMAT_VERSION, LINEAGE, REPAIR, Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from lakebloom.storage import Storage
+    from lakebloom.storage import Storage, StoredFile
 
 WRITER = f"lakebloom {__version__}"
 
@@ -50,6 +55,8 @@ _ATTEMPTS = 100
 _PAUSE_S, _MAX_PAUSE_S = 0.02, 0.5
 _TRUSTED_S = 60.0
 """How long a reader goes on from what it knows without looking whether that was vacuumed."""
+_MOST_AHEAD_MS = 60 * 60 * 1000
+"""How far the clock of another writer may be ahead before its time is taken for wrong."""
 
 
 class _Preamble(msgspec.Struct):
@@ -85,11 +92,27 @@ def decode_entry(data: bytes, path: str) -> Entry:
         raise _corrupt(path, str(error)) from error
 
 
+def _readable(entry: Entry) -> bytes:
+    """Return an entry's bytes, which are known to give the same entry again: what is put cannot be taken back."""
+    data = encode_entry(entry)
+    try:
+        found = "another entry" if decode_entry(data, entry_path(entry.version)) != entry else ""
+    except IndexFormatError as error:
+        found = error.found
+    if found:
+        raise IndexFormatError(
+            f"cannot commit version {entry.version} of index {entry.config.name!r}: it would not read back as it is",
+            found=found,
+            hint="nothing was committed; please report this",
+        )
+    return data
+
+
 def _corrupt(path: str, found: str) -> CorruptIndexError:
     return CorruptIndexError(
         f"cannot read the log entry {path}",
         found=found,
-        hint="restore the file from a backup, or create the index anew; until then queries read all files",
+        hint=REPAIR,
     )
 
 
@@ -109,7 +132,9 @@ class Log:
         self._storage = storage
         self._name = name
         self._newest: Entry | None = None
-        self._confirmed_at_s = 0.0
+        self._looked_at_s = 0.0
+
+    # Reading
 
     def read(self, version: int) -> Entry:
         """Return one entry. Raises NotFoundError where the number is not taken, or its entry was vacuumed."""
@@ -120,27 +145,73 @@ class Log:
         return entry
 
     def newest(self) -> Entry:
-        """Return the newest entry; one read where nothing is new. Raises IndexNotFoundError where there is none."""
-        if self._newest is None or time.monotonic() - self._confirmed_at_s > _TRUSTED_S:
-            return self.confirmed()
-        self._newest = self._follow(self._newest)
+        """Return the newest entry; one read where nothing is new. Raises IndexNotFoundError where there is none.
+
+        For readers: it may be an older one for up to a minute after a vacuum, which answers as correctly.
+        """
+        known = self._newest
+        if known is None:
+            return self._known(self._from_hint())
+        if time.monotonic() - self._looked_at_s > _TRUSTED_S:
+            return self._known(self._looked_again(known))
+        self._newest = self.present(self._follow(known))
         return self._newest
 
     def confirmed(self) -> Entry:
-        """Return the newest entry as it is stored now, whatever was vacuumed, removed or created anew since."""
-        known = self._newest
-        if known is not None:
-            entry = self._follow(known)
-            if entry is not known:
-                return self._known(entry)
-            with suppress(NotFoundError):
-                stored = self.read(known.version)
-                return self._known(known if stored == known else stored)
-        return self._known(self._follow(self._first_guess()))
+        """Return the newest entry as it is stored now, for writers. Lists the log. Raises IndexNotFoundError."""
+        stored = self.tip()
+        return self._known(self._newest if stored is not None and stored == self._newest else stored)
 
-    def _known(self, entry: Entry) -> Entry:
-        self._newest, self._confirmed_at_s = entry, time.monotonic()
-        return entry
+    def tip(self) -> Entry | None:
+        """Return the entry with the highest number, that of a removed index too; None where there is no log.
+
+        Nothing but the listing can tell: a number that is missing may have been vacuumed, and an entry that stands
+        before a gap may be one that came too late (``_stands``).
+        """
+        return self.listed()[0]
+
+    def listed(self) -> tuple[Entry | None, dict[int, int]]:
+        """Return the entry with the highest number, and when each entry was stored, by the store's clock."""
+        for _ in range(_ATTEMPTS):
+            stored = _entry_times(self._storage.list(_FOLDER))
+            if not stored:
+                return None, stored
+            with suppress(NotFoundError):  # vacuumed since it was listed: there is a newer one, or none at all
+                return self.read(max(stored)), stored
+        raise self._conflict("entries were vacuumed")
+
+    def versions(self) -> list[int]:
+        """Return the numbers of the entries that are stored, in order. This lists the log."""
+        return sorted(_entry_times(self._storage.list(_FOLDER)))
+
+    def clock(self, newest: int) -> tuple[int, dict[int, int]]:
+        """Return what time it is, and when each entry was stored, in milliseconds; both by the store's clock.
+
+        The hint, written anew, shows the time: clocks of machines differ, and one that is ahead must not make a file
+        look old that was just written.
+        """
+        for _ in range(_ATTEMPTS):
+            self._storage.write(HINT, str(newest).encode())
+            files = list(self._storage.list(_FOLDER))
+            for file in files:
+                if file.path == HINT:
+                    return file.mtime_ms, _entry_times(files)
+        raise self._conflict("the hint was removed")
+
+    def _known(self, entry: Entry | None) -> Entry:
+        self._newest, self._looked_at_s = self.present(entry), time.monotonic()
+        return self._newest
+
+    def present(self, entry: Entry | None) -> Entry:
+        """Return an entry of an index that exists. Raises IndexNotFoundError."""
+        if entry is not None and entry.state != "removed":
+            return entry
+        self._newest = None
+        raise IndexNotFoundError(
+            f"there is no index named {self._name!r}",
+            found=f"no log at {self._storage.uri}" if entry is None else f"it was removed in version {entry.version}",
+            hint="see lake.indexes() for those that exist",
+        )
 
     def _follow(self, entry: Entry) -> Entry:
         while True:
@@ -149,33 +220,51 @@ class Log:
             except NotFoundError:
                 return entry
 
-    def _first_guess(self) -> Entry:
+    def _from_hint(self) -> Entry | None:
+        hint = self._hint()
+        if hint is not None:
+            with suppress(NotFoundError):
+                return self._follow(self.read(hint))
+        return self.tip()
+
+    def _looked_again(self, known: Entry) -> Entry | None:
+        hint = self._hint()
+        if hint is not None and hint <= known.version:
+            entry = self._follow(known)
+            if entry is not known:
+                return entry
+            with suppress(NotFoundError):
+                stored = self.read(known.version)
+                return known if stored == known else stored
+        return self._from_hint()
+
+    def _hint(self) -> int | None:
         with suppress(NotFoundError):
             hint = bytes(self._storage.read(HINT))
-            if _NUMBER.fullmatch(hint):
-                return self.read(int(hint))
-        for _ in range(_ATTEMPTS):
-            versions = self.versions()
-            if not versions:
-                raise IndexNotFoundError(
-                    f"there is no index named {self._name!r}",
-                    found=f"no log at {self._storage.uri}",
-                    hint="see lake.indexes() for those that exist",
-                )
-            with suppress(NotFoundError):  # vacuumed since it was listed: there is a newer one, or none at all
-                return self.read(versions[-1])
-        raise self._conflict("entries were vacuumed")
+            return int(hint) if _NUMBER.fullmatch(hint) else None
+        return None
 
-    def versions(self) -> list[int]:
-        """Return the numbers of the entries that are stored, in order. This lists the log."""
-        matches = (_ENTRY.fullmatch(file.path) for file in self._storage.list(_FOLDER))
-        return sorted({int(match["version"]) for match in matches if match is not None})
+    def forget(self) -> None:
+        """Read from storage at the next question, as a new process would."""
+        self._newest = None
+
+    # Writing
 
     def create(self, entry: Entry) -> Entry:
-        """Write the first entry. Raises AlreadyExistsError where there is one."""
-        self._storage.put_if_absent(entry_path(entry.version), encode_entry(entry))
-        self._written(entry)
-        return entry
+        """Write the first entry, or the first one after the index was removed, and return it as it was written.
+
+        Raises AlreadyExistsError where there is an index.
+        """
+        base = self.tip()
+        if base is None or base.state == "removed":
+            made = self._successor(base, entry)
+            if self._put(made):
+                return made
+        raise AlreadyExistsError(
+            f"there is an index named {self._name!r}",
+            found="its log" if base is None else f"version {base.version}",
+            hint="read what the other writer stored",
+        )
 
     def commit(self, change: Callable[[Entry], Entry | None]) -> Entry | None:
         """Apply a change to the newest state and write it as the next entry; None where the change gives nothing.
@@ -190,16 +279,71 @@ class Log:
             changed = change(base)
             if changed is None:
                 return None
-            entry = msgspec.structs.replace(
-                changed, version=base.version + 1, timestamp_ms=now_ms(base.timestamp_ms), writer=WRITER
-            )
-            try:
-                self._storage.put_if_absent(entry_path(entry.version), encode_entry(entry))
-            except AlreadyExistsError:
-                continue
-            self._written(entry)
-            return entry
+            entry = self._successor(base, changed)
+            if self._put(entry):
+                return entry
         raise self._conflict("another writer was first")
+
+    def force(self, entry: Entry, highest: int) -> Entry:
+        """Write an entry after the highest number, whatever the entries before it hold; only damage justifies that.
+
+        Raises CommitConflictError where another writer was first.
+        """
+        made = msgspec.structs.replace(self._successor(None, entry), version=highest + 1)
+        if self._put(made):
+            return made
+        raise CommitConflictError(
+            f"cannot commit to index {self._name!r}",
+            found=f"another writer took version {made.version}",
+            hint="look at the index again, and try again if it is still damaged",
+        )
+
+    def _successor(self, base: Entry | None, changed: Entry) -> Entry:
+        return msgspec.structs.replace(
+            changed,
+            version=1 if base is None else base.version + 1,
+            timestamp_ms=now_ms(0 if base is None else base.timestamp_ms),
+            writer=WRITER,
+            id=new_id(),
+            lineage=() if base is None else (base.id, *base.lineage)[:LINEAGE],
+        )
+
+    def _put(self, entry: Entry) -> bool:
+        """Write an entry, and tell whether it is the successor of its base."""
+        try:
+            self._storage.put_if_absent(entry_path(entry.version), _readable(entry))
+        except AlreadyExistsError:
+            return False
+        if not self._stands(entry):
+            self._storage.delete(entry_path(entry.version))
+            return False
+        self._known_written(entry)
+        return True
+
+    def _stands(self, entry: Entry) -> bool:
+        """Tell whether an entry that was just put is part of the log, and not one that came too late.
+
+        A writer may sleep for so long that its number is taken, built upon and vacuumed, and then take it again. But
+        the highest number is never vacuumed: where there is no higher one, nobody had this number before. Where there
+        is, that entry knows whom it descends from.
+        """
+        try:
+            for _ in range(_ATTEMPTS):
+                highest = max(self.versions(), default=0)
+                if highest <= entry.version:
+                    return True
+                with suppress(NotFoundError):
+                    descends = self.read(highest).descends_from(entry)
+                    if descends is not None:
+                        return descends
+                    break
+        except IndexFormatError:
+            pass
+        raise StorageError(
+            f"it is not known whether version {entry.version} of index {self._name!r} was committed",
+            found="later versions, and none that tells",
+            hint=f"look at lake.history({self._name!r}) before trying again",
+        )
 
     def _conflict(self, found: str) -> CommitConflictError:
         return CommitConflictError(
@@ -208,17 +352,28 @@ class Log:
             hint="try again when fewer writers are at work",
         )
 
-    def _written(self, entry: Entry) -> None:
-        self._known(entry)
+    def _known_written(self, entry: Entry) -> None:
+        self._newest, self._looked_at_s = None if entry.state == "removed" else entry, time.monotonic()
         # Whatever goes wrong here: the commit stands, and readers find it without the hint.
         with suppress(Exception):
             self._storage.write(HINT, str(entry.version).encode())
 
-    def forget(self) -> None:
-        """Read from storage at the next question, as a new process would."""
-        self._newest = None
+
+def _entry_times(files: Iterable[StoredFile]) -> dict[int, int]:
+    matches = ((_ENTRY.fullmatch(file.path), file.mtime_ms) for file in files)
+    return {int(match["version"]): mtime_ms for match, mtime_ms in matches if match is not None}
+
+
+def new_id() -> str:
+    """Return an id that no other commit has."""
+    return uuid.uuid4().hex[:16]
 
 
 def now_ms(after: int = 0) -> int:
-    """Return the time in milliseconds, later than ``after`` even if a clock went back."""
-    return max(int(time.time() * 1000), after + 1)
+    """Return this machine's time in milliseconds, later than ``after`` even if a clock went back.
+
+    A time that lies far ahead was written by a clock that was wrong, and is not carried on. Nothing but people reads
+    these times: what to vacuum is decided by the clock of the store.
+    """
+    now = int(time.time() * 1000)
+    return max(now, after + 1) if after <= now + _MOST_AHEAD_MS else now

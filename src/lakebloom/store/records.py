@@ -11,9 +11,14 @@ from typing import Literal, TypeAlias
 import msgspec
 
 FORMAT_VERSION = 1
+LINEAGE = 32
+"""How many ancestors a log entry names."""
+REPAIR = "`lakebloom repair NAME` or lake.repair_index(name) mends it; until then queries read all files"
+"""The hint of every error about damage."""
 
-State: TypeAlias = Literal["active", "deleted"]
-Operation: TypeAlias = Literal["create", "refresh", "optimize", "delete", "restore"]
+State: TypeAlias = Literal["active", "deleted", "removed"]
+"""``removed``: the index is gone for good and its name is free; the entry keeps the numbers from starting anew."""
+Operation: TypeAlias = Literal["create", "refresh", "optimize", "delete", "restore", "repair", "remove"]
 Granularity: TypeAlias = Literal["file", "row_group"] | int
 
 
@@ -112,7 +117,8 @@ class GlobalRecord(Record, frozen=True):
     num_blocks: int
     fpp: float
     """Its rate, estimated from its bits."""
-    ndv: float
+    ndv: float | None
+    """How many distinct values it holds, estimated from its bits; null for a full one, of which no one can tell."""
     segments: tuple[str, ...]
     """The segments whose values it holds."""
     file: FileRecord
@@ -132,9 +138,23 @@ class Entry(Record, frozen=True):
     global_filters: tuple[GlobalRecord, ...] = ()
     summary: dict[str, int | float] = {}
     """What the operation did, for people."""
+    id: str = ""
+    """Made anew for each commit: two writers never put the same bytes."""
+    lineage: tuple[str, ...] = ()
+    """The ids of the versions before this one, the nearest first, up to ``LINEAGE`` of them."""
+
+    def descends_from(self, other: Entry) -> bool | None:
+        """Tell whether another version is an ancestor; None where the lineage does not reach back so far."""
+        generation = self.version - other.version - 1
+        return self.lineage[generation] == other.id if 0 <= generation < len(self.lineage) else None
+
+    @property
+    def files(self) -> tuple[FileRecord, ...]:
+        """All files that this version needs."""
+        of_segments = [file for segment in self.segments for file in segment.files]
+        return (*of_segments, *(record.file for record in self.global_filters))
 
     @property
     def paths(self) -> frozenset[str]:
         """The paths of all files that this version needs."""
-        of_segments = {file.path for segment in self.segments for file in segment.files}
-        return frozenset(of_segments | {record.file.path for record in self.global_filters})
+        return frozenset(file.path for file in self.files)
