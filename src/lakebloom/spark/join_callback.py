@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lakebloom.errors import IndexStateError, LakebloomError, StaleIndexError
-from lakebloom.index.advise import LOG, Reading, why_not
+from lakebloom.index.advise import Reading, why_not
 from lakebloom.index.as_read import ReadSchema
 from lakebloom.index.patience import within
 from lakebloom.predicate.reasons import Reason
 from lakebloom.spark.file_lines import file_lines
 from lakebloom.spark.joins import filter_words
+from lakebloom.spark.rule.callback import Callback
 from lakebloom.storage import from_decoded
 from lakebloom.tables.columns import folded_name
 from lakebloom.tables.files import TableFile
@@ -43,7 +44,7 @@ class JoinQuestion(Reading, frozen=True):
     """The fingerprint of the filter that the asker has."""
 
 
-class JoinCallback:
+class JoinCallback(Callback):
     """Answers questions about global filters."""
 
     def __init__(
@@ -52,19 +53,18 @@ class JoinCallback:
         filters: JoinFilters,
         settings: Callable[[], Settings],
     ) -> None:
+        super().__init__()
         self._reader = reader
         self._filters = filters
         self._settings = settings
-        self._warned: set[str] = set()
-        self.asked = 0
 
-    def apply(self, text: str) -> str:
+    def apply(self, question: str) -> str:
         """Return the answer, as JSON: what was asked for, or a reason. Never raises."""
         self.asked += 1
         try:
-            question = msgspec.json.decode(text, type=JoinQuestion)
+            decoded = msgspec.json.decode(question, type=JoinQuestion)
             settings = self._settings()
-            answer = within(settings.query_timeout_ms / 1000, lambda: self._answer(question, settings))
+            answer = within(settings.query_timeout_ms / 1000, lambda: self._answer(decoded, settings))
         except TimeoutError as error:
             answer = self._failed(Reason.TIMED_OUT, error)
         except IndexStateError:
@@ -76,9 +76,7 @@ class JoinCallback:
         return msgspec.json.encode(answer).decode()
 
     def _failed(self, reason: Reason, error: Exception) -> dict[str, Any]:
-        if reason.value not in self._warned:
-            self._warned.add(reason.value)
-            LOG.warning("a join is not filtered, %s: %s", reason.value, str(error) or repr(error))
+        self.warn_once(reason.value, "a join is not filtered, %s: %s", reason.value, str(error) or repr(error))
         return {"reason": reason.value}
 
     def _answer(self, question: JoinQuestion, settings: Settings) -> dict[str, Any]:
@@ -102,11 +100,6 @@ class JoinCallback:
             "bytes": found.filter.num_bytes,
             "merged": found.files_merged,
         }
-
-    class Java:
-        """Tells py4j which interface this is."""
-
-        implements = ("java.util.function.Function",)
 
 
 def _same_values(snapshot: Snapshot, reading: Reading, column: ColumnPath) -> bool:

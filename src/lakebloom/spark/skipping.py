@@ -13,12 +13,13 @@ import msgspec
 import numpy as np
 
 from lakebloom.errors import UnsupportedSessionError
-from lakebloom.index.advise import LOG, Advice, Advisor, Reading
+from lakebloom.index.advise import Advice, Advisor, Reading
 from lakebloom.index.explain import DescribedScan, Figures
 from lakebloom.index.query_reports import JoinFigures, JoinReport, LastQuery, ScanFigures
 from lakebloom.predicate.reasons import Reason
 from lakebloom.spark.file_lines import file_lines
 from lakebloom.spark.jvm import new_object
+from lakebloom.spark.rule.callback import Callback, exposed, new_secret
 from lakebloom.spark.sources import is_connect
 from lakebloom.tables.glob import fixed_part
 
@@ -123,7 +124,9 @@ class Skipping:
         ensure_callback_server_started(self._spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
         self.callback = _Callback(advisor, timeout_s)
         self.joins = joins
-        self.rule = new_object(spark, "LakebloomRule", self._spark._jsparkSession, self.callback, joins)
+        secret = new_secret()
+        callbacks = (exposed(self.callback, secret), exposed(joins, secret))
+        self.rule = new_object(spark, "LakebloomRule", self._spark._jsparkSession, *callbacks, secret)
         self.watch = new_object(spark, "QueryWatch")
 
     @property
@@ -207,14 +210,13 @@ class Skipping:
         getattr(self._spark._jsparkSession.experimental(), f"{_RULES}_$eq")(sequence)
 
 
-class _Callback:
-    """What Java calls with a question."""
+class _Callback(Callback):
+    """What Java calls with a question about files."""
 
     def __init__(self, advisor: Advisor, timeout_s: Callable[[], float]) -> None:
+        super().__init__()
         self._advisor = advisor
         self._timeout_s = timeout_s
-        self._warned: set[str] = set()
-        self.asked = 0
 
     def apply(self, question: str) -> str:
         """Return the answers, as JSON. Never raises."""
@@ -226,18 +228,9 @@ class _Callback:
             answers = [_answer(item, decoded.known.get(item.name)) for item in useful]
             return msgspec.json.encode(answers).decode()
         except Exception as error:
-            self._warn(repr(error))
+            problem = repr(error)
+            self.warn_once(problem, "no file is skipped, because a question could not be answered: %s", problem)
             return "[]"
-
-    def _warn(self, problem: str) -> None:
-        if problem not in self._warned:
-            self._warned.add(problem)
-            LOG.warning("no file is skipped, because a question could not be answered: %s", problem)
-
-    class Java:
-        """Tells py4j which interface this is."""
-
-        implements = ("java.util.function.Function",)
 
 
 def _answer(advice: Advice, known: str | None) -> Answer:

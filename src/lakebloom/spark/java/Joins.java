@@ -13,7 +13,6 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import java.util.function.Function;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -41,14 +40,14 @@ import scala.jdk.javaapi.CollectionConverters;
 final class Joins {
     private static final int MAX_REMEMBERED = 1000;
     private final ObjectMapper mapper;
-    private final Function python;
+    private final Callback python;
     private final Map known = Collections.synchronizedMap(new HashMap());
     private final Map filters = Collections.synchronizedMap(new HashMap());
     private final Map done = Collections.synchronizedMap(new HashMap());
     private int count = 0;
 
-    /** The function takes a question about a global filter and returns the answer, both JSON. */
-    Joins(ObjectMapper mapper, Function python) {
+    /** Python takes a question about a global filter and returns the answer, both JSON. */
+    Joins(ObjectMapper mapper, Callback python) {
         this.mapper = mapper;
         this.python = python;
     }
@@ -345,7 +344,7 @@ final class Joins {
         }
         Object[] files = (Object[]) known.get(candidate.index);
         question.put("known", files == null ? "" : (String) files[0]);
-        JsonNode first = mapper.readTree((String) python.apply(question.toString()));
+        JsonNode first = mapper.readTree(python.answer(question.toString()));
         if (first.hasNonNull("reason")) {
             return first;
         }
@@ -368,7 +367,7 @@ final class Joins {
         }
         Object[] filter = (Object[]) filters.get(candidate.index);
         question.put("filter", filter == null ? "" : (String) filter[0]);
-        JsonNode second = mapper.readTree((String) python.apply(question.toString()));
+        JsonNode second = mapper.readTree(python.answer(question.toString()));
         if (second.hasNonNull("words")) {
             ByteBuffer bytes = ByteBuffer.wrap(second.get("words").binaryValue()).order(ByteOrder.LITTLE_ENDIAN);
             int[] words = new int[bytes.remaining() / 4];

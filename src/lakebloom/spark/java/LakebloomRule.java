@@ -13,7 +13,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.Function;
+import java.util.function.BiFunction;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -45,18 +45,21 @@ public final class LakebloomRule extends Rule {
     private static final Logger LOG = LoggerFactory.getLogger("lakebloom");
     private final ObjectMapper mapper = new ObjectMapper();
     private final Object session;
-    private final Function python;
+    private final Callback python;
     private final Set warned = Collections.synchronizedSet(new HashSet());
     private final Map known = Collections.synchronizedMap(new HashMap());
     private final Joins joins;
     private final Partners partners;
     private volatile List indexes = Collections.emptyList();
 
-    /** The functions take a question about files, or about the filter for a join, and return the answer, all JSON. */
-    public LakebloomRule(Object session, Function python, Function joins) {
+    /**
+     * The functions take the secret and a question about files, or about the filter for a join, and return the answer,
+     * both JSON.
+     */
+    public LakebloomRule(Object session, BiFunction python, BiFunction joins, String secret) {
         this.session = session;
-        this.python = python;
-        this.joins = new Joins(mapper, joins);
+        this.python = new Callback(python, secret);
+        this.joins = new Joins(mapper, new Callback(joins, secret));
         this.partners = new Partners(this);
     }
 
@@ -251,7 +254,7 @@ public final class LakebloomRule extends Rule {
             fingerprints.put((String) entry.getKey(), (String) ((Object[]) entry.getValue())[0]);
         }
         List answers = new ArrayList();
-        String reply = (String) python.apply(question.toString());
+        String reply = python.answer(question.toString());
         for (Iterator it = mapper.readTree(reply).iterator(); it.hasNext();) {
             JsonNode answer = (JsonNode) it.next();
             String name = answer.get("name").asText();

@@ -1,0 +1,1 @@
+"""The optimizer rule and what it calls in Python."""
