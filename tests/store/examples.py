@@ -31,7 +31,7 @@ def entry(*, with_segment: bool = False) -> Entry:
     segments = ()
     if with_segment:
         segments = (
-            SegmentRecord("s", ("bigint",), 0.01, 1, 1, 10, 100, FileRecord("segments/s/units.arrow", 5, 6), ()),
+            SegmentRecord("s", ("bigint",), 0.01, 1, 1, 10, 100, FileRecord("segments/s/units.arrow", 500, 6), ()),
         )
     return Entry(
         version=1,

@@ -47,6 +47,9 @@ def read_global(storage: Storage, record: GlobalRecord) -> Sbbf:
     if zlib.crc32(body) != int.from_bytes(data[len(_MAGIC) : _HEADER_BYTES], "little"):
         raise corrupt(record.file.path, "a checksum that does not fit")
     try:
-        return Sbbf.from_parquet(body)
+        f = Sbbf.from_parquet(body)
     except FilterFormatError as error:
         raise corrupt(record.file.path, str(error)) from error
+    if f.num_blocks != record.num_blocks:
+        raise corrupt(record.file.path, f"{f.num_blocks} blocks where the log says {record.num_blocks}")
+    return f

@@ -38,6 +38,7 @@ from lakebloom.errors import (
     StorageError,
     UnknownFormatError,
 )
+from lakebloom.store.bounds import MAX_ENTRY_BYTES, contradiction
 from lakebloom.store.records import FORMAT_VERSION, LINEAGE, REPAIR, Entry
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ def encode_entry(entry: Entry) -> bytes:
 
 def decode_entry(data: bytes, path: str) -> Entry:
     """Return the entry of these bytes. Raises CorruptIndexError or UnknownFormatError."""
+    if len(data) > MAX_ENTRY_BYTES:
+        raise _corrupt(path, f"{len(data)} bytes")
     first, _, rest = data.partition(b"\n")
     body = rest.removesuffix(b"\n")
     try:
@@ -87,9 +90,13 @@ def decode_entry(data: bytes, path: str) -> Entry:
     if zlib.crc32(body) != preamble.crc32:
         raise _corrupt(path, "a checksum that does not fit")
     try:
-        return msgspec.json.decode(body, type=Entry)
-    except msgspec.MsgspecError as error:
+        entry = msgspec.json.decode(body, type=Entry)
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise _corrupt(path, str(error)) from error
+    found = contradiction(entry)
+    if found is not None:
+        raise _corrupt(path, found)
+    return entry
 
 
 def _readable(entry: Entry) -> bytes:

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from lakebloom.errors import StorageError
 from lakebloom.sbbf import estimates
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
+from lakebloom.store.blobs import corrupt
 from lakebloom.store.probing import which_hold_any, which_hold_each
 from lakebloom.store.records import SegmentRecord, TileRecord
 from lakebloom.store.tiles import TileReader, write_tile
@@ -104,7 +105,12 @@ class Segment:
     @cached_property
     def units(self) -> UnitTable:
         """The unit table. Raises CorruptIndexError."""
-        return UnitTable.read(self._storage, self.record.units, len(self._columns))
+        units = UnitTable.read(self._storage, self.record.units, len(self._columns), self.record.num_units)
+        for column in range(len(self._columns)):
+            sizes = {tile.number: tile.num_units for tile in self.record.tiles if tile.column == column}
+            if not units.fills(column, sizes):
+                raise corrupt(self.record.units.path, f"other tiles of column {column} than the log names")
+        return units
 
     @property
     def num_units(self) -> int:

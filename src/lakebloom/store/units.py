@@ -15,17 +15,21 @@ import numpy as np
 import pyarrow as pa
 
 from lakebloom.sbbf.buffers import bits, numbers
-from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, read_blob, require_format, write_blob
+from lakebloom.store.arrow_file import read_arrow
+from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, read_blob, write_blob
 from lakebloom.store.records import FORMAT_VERSION, FileRecord
 from lakebloom.tables.files import TableFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from lakebloom.sbbf.kernels import BoolArray
     from lakebloom.storage import Storage
 
 NO_TILE = -1
+_MAX_ROW_GROUPS = 1 << 22
+_MAX_ROW_GROUPS_A_UNIT = 64
+"""What a table may claim in all, beside a fixed number: a file of a large table has some dozen."""
 
 
 class ColumnFacts(msgspec.Struct, frozen=True):
@@ -95,21 +99,40 @@ class UnitTable:
         return cls(pa.table(arrays, schema=schema))
 
     @classmethod
-    def read(cls, storage: Storage, record: FileRecord, num_columns: int) -> UnitTable:
+    def read(cls, storage: Storage, record: FileRecord, num_columns: int, num_units: int) -> UnitTable:
         """Read and check the table. Raises CorruptIndexError."""
         data = read_blob(storage, record)
-        try:
-            table = pa.ipc.open_file(pa.py_buffer(data)).read_all()
-        except pa.ArrowException as error:
-            raise corrupt(record.path, str(error)) from error
-        require_format(record.path, table.schema)
-        if not table.schema.equals(_schema(num_columns)):
-            raise corrupt(record.path, f"another schema: {', '.join(table.schema.names)}")
-        return cls(table)
+        units = cls(read_arrow(record.path, data, _schema(num_columns), num_units))
+        found = units._contradiction()
+        if found is not None:
+            raise corrupt(record.path, found)
+        return units
+
+    def _contradiction(self) -> str | None:
+        """Return what can be true of no unit. Row groups are written out as lists, so their number is limited."""
+        starts, counts = self.whole("row_group_start"), self.whole("row_group_count")
+        groups = int(counts.sum()) if len(self) else 0
+        if groups > _MAX_ROW_GROUPS + _MAX_ROW_GROUPS_A_UNIT * len(self):
+            return f"{groups} row groups in {len(self)} units"
+        for name, column in (("row_group_start", starts), ("row_group_count", counts)):
+            if len(self) and not 0 <= int(column.min()) <= int(column.max()) <= _MAX_ROW_GROUPS:
+                return f"{name} from {column.min()} to {column.max()}"
+        return None
 
     def write(self, storage: Storage, path: str) -> FileRecord:
         """Store the table and return the record by which it is read again."""
         return write_blob(storage, path, arrow_ipc_bytes(self._table))
+
+    def fills(self, column: int, sizes: Mapping[int, int]) -> bool:
+        """Tell whether the units name each of these tiles, by number, as often as it has units.
+
+        A unit that names no tile, or one that is not there, is kept whatever is asked.
+        """
+        tiles, end = self.tiles(column), max(sizes, default=NO_TILE) + 1
+        if len(tiles) and not 0 <= int(tiles.min()) <= int(tiles.max()) < end:
+            tiles = tiles[(tiles >= 0) & (tiles < end)]
+        named = np.bincount(tiles, minlength=end)
+        return all(named[number] == size for number, size in sizes.items())
 
     def __len__(self) -> int:
         return int(self._table.num_rows)

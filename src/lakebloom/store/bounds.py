@@ -1,0 +1,119 @@
+"""What a log entry may say. Numbers in it are believed only as far as the sizes of the files it names allow.
+
+An index may come from a stranger, with checksums that fit. Whatever reads tiles and unit tables takes memory and walks
+ranges as the entry tells it to, so every entry is checked before it is used: no offset lies outside of its file, no
+count is larger than what the file has room for, and each part refers to parts that exist.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
+
+if TYPE_CHECKING:
+    from lakebloom.store.records import ConfigRecord, Entry, FileRecord, GlobalRecord, SegmentRecord, TileRecord
+
+__all__ = ["MAX_ENTRY_BYTES", "MAX_SCHEMA_DEPTH", "contradiction"]
+
+MAX_ENTRY_BYTES = 256 << 20
+"""An entry has some hundred bytes for each column of each segment."""
+MAX_SCHEMA_DEPTH = 200
+"""Brackets inside each other in a table's schema."""
+_MAX_FILE_BYTES = 1 << 48
+_MAX_NUMBER = 1 << 62
+_MAX_BLOCKS = 1 << 31
+_MAX_LAYERS = 16
+_CHECK_BYTES = 4
+_LEAST_BYTES_A_UNIT = 32
+"""A row of the unit table has more columns of fixed width than this."""
+
+
+def contradiction(entry: Entry) -> str | None:
+    """Return what cannot be true of an entry, None where nothing is found."""
+    if not 0 < entry.version < 10**20 or abs(entry.timestamp_ms) >= _MAX_NUMBER:
+        return f"version {entry.version} of {entry.timestamp_ms} ms"
+    if _depth(entry.source.schema_json or "") > MAX_SCHEMA_DEPTH:
+        return f"a schema with more than {MAX_SCHEMA_DEPTH} levels"
+    if len({segment.id for segment in entry.segments}) != len(entry.segments):
+        return "a segment twice"
+    columns = len(entry.config.columns)
+    of_segments = (_of_segment(segment, columns) for segment in entry.segments)
+    of_filters = (_of_global(record, columns) for record in entry.global_filters)
+    return next(filter(None, (_of_config(entry.config), *of_segments, *of_filters)), None)
+
+
+def _of_config(config: ConfigRecord) -> str | None:
+    paths = {column.path for column in config.columns}
+    if not paths or len(paths) != len(config.columns) or not all(path and all(path) for path in paths):
+        return "no columns, a column twice or one without a name"
+    if config.fpp is not None and not 0 < config.fpp < 1:
+        return f"a rate of {config.fpp}"
+    if config.expected_items is not None and not 0 < config.expected_items < _MAX_NUMBER:
+        return f"{config.expected_items} expected items"
+    if isinstance(config.granularity, int) and not 0 < config.granularity < _MAX_NUMBER:
+        return f"units of {config.granularity} rows"
+    return None
+
+
+def _of_segment(segment: SegmentRecord, columns: int) -> str | None:
+    units, tiles = segment.num_units, segment.tiles
+    name = f"segment {segment.id} with"
+    if not _is_file(segment.units) or len(segment.types) != columns or not 0 <= segment.fpp < 1:
+        return f"{name} {segment.units}, {len(segment.types)} types of {columns} columns and a rate of {segment.fpp}"
+    if not 0 <= segment.num_files <= units <= segment.units.size_bytes // _LEAST_BYTES_A_UNIT:
+        return f"{name} {segment.num_files} files and {units} units in {segment.units.size_bytes} bytes"
+    if not 0 <= segment.num_rows < _MAX_NUMBER or not 0 <= segment.source_bytes < _MAX_NUMBER:
+        return f"{name} {segment.num_rows} rows and {segment.source_bytes} bytes"
+    layers: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for tile in tiles:
+        if not (0 <= tile.column < columns and 0 <= tile.number < len(tiles) and 0 < tile.num_units <= units):
+            return f"{name} tile {tile.number} of column {tile.column} with {tile.num_units} of {units} units"
+        if not _has_room(tile):
+            return f"{name} tile {tile}"
+        layers.setdefault((tile.column, tile.number), []).append((tile.layer, tile.num_units))
+    for (column, number), of_tile in layers.items():
+        if sorted(of_tile) != [(layer, of_tile[0][1]) for layer in range(len(of_tile))] or len(of_tile) > _MAX_LAYERS:
+            return f"{name} tile {number} of column {column} with layers {of_tile}"
+    return None
+
+
+def _has_room(tile: TileRecord) -> bool:
+    """Tell whether blocks and checksums lie within the tile's file."""
+    bits_end = tile.blocks_offset + tile.num_blocks * tile.num_units * BYTES_PER_BLOCK
+    checks_end = tile.checks_offset + tile.num_blocks * _CHECK_BYTES
+    inside = tile.blocks_offset >= 0 and tile.checks_offset >= 0 and max(bits_end, checks_end) <= tile.file.size_bytes
+    return inside and 0 < tile.num_blocks < _MAX_BLOCKS and _is_file(tile.file)
+
+
+def _of_global(record: GlobalRecord, columns: int) -> str | None:
+    if not 0 <= record.column < columns or not _is_file(record.file):
+        return f"a global filter of column {record.column} in {record.file}"
+    if not 0 < record.num_blocks * BYTES_PER_BLOCK < record.file.size_bytes:
+        return f"a global filter of {record.num_blocks} blocks in {record.file.size_bytes} bytes"
+    if not 0 <= record.fpp <= 1 or (record.ndv is not None and not record.ndv >= 0):
+        return f"a global filter with a rate of {record.fpp} and {record.ndv} values"
+    return None
+
+
+def _is_file(file: FileRecord) -> bool:
+    return 0 < file.size_bytes < _MAX_FILE_BYTES and 0 <= file.crc32 < 1 << 32
+
+
+def _depth(text: str) -> int:
+    """Return at most how deeply brackets stand inside each other; those inside of quotes are counted too."""
+    if text.count("{") + text.count("[") <= MAX_SCHEMA_DEPTH:
+        return 0
+    depth = deepest = 0
+    quoted = escaped = False
+    for character in text:
+        if quoted:
+            quoted, escaped = escaped or character != '"', character == "\\" and not escaped
+        elif character == '"':
+            quoted = True
+        elif character in "{[":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "}]":
+            depth -= 1
+    return deepest
