@@ -210,7 +210,7 @@ class Lakebloom:
         from lakebloom.tables.spark_schema import leaf_types
 
         spark, workshop = self._workshop(progress)
-        record = resolve(spark, source)
+        record = resolve(spark, source, self._catalog.options)
         return workshop, record, [ColumnRecord(path, kind) for path, kind in leaf_types(record.schema_json or "")]
 
     def refresh_index(
@@ -348,7 +348,8 @@ class Lakebloom:
 
         The answer is about the files as they were indexed. One that is new or changed since is not in it.
         """
-        return candidate_table(self._reader(name).candidates(self._predicate(name, predicate)))
+        found = self._reader(name).candidates(self._predicate(name, predicate), self._catalog.options)
+        return candidate_table(found)
 
     def lookup(
         self,

@@ -24,7 +24,7 @@ ODD_NAMES = ["a b", "a%20b", "a%2520b", "100%", "a+b", "a#b", "x=y", "ü", "日�
 TABLES = {
     "flat": (["a.parquet", "b", "c.txt"], ["a.parquet", "b", "c.txt"]),
     "hidden": (
-        ["a", "_b", ".c", "_SUCCESS", "d._COPYING_", "_metadata", "_common_metadata", "_metadata.1", "_delta_log/e",
+        ["a", "_b", ".c", "_SUCCESS", "d._COPYING_", "_metadata", "_common_metadata", "_metadata.1", "_change_data/e",
          ".git/f", "_day=1x", "._d=1"],
         ["a", "_day=1x"],
     ),

@@ -16,9 +16,10 @@ from lakebloom.predicate.prune import Pruner
 from lakebloom.predicate.tree import Node
 from lakebloom.storage import to_local_path
 from lakebloom.tables.columns import folded_name
+from lakebloom.tables.listing import require_plain_locations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
     from lakebloom.index.catalog import Index
@@ -81,10 +82,10 @@ class Reader:
                 if self.snapshot().entry == snapshot.entry:
                     raise
 
-    def candidates(self, predicate: Predicate) -> list[Candidate]:
-        """Return the units that can match."""
+    def candidates(self, predicate: Predicate, options: Mapping[str, str] | None = None) -> list[Candidate]:
+        """Return the units that can match. Raises UnsupportedSourceError for a table that is none of plain files."""
         require_predicate(predicate)
-        return self.with_newest(lambda snapshot: candidates_of(snapshot, predicate))
+        return self.with_newest(lambda snapshot: _plain_candidates(snapshot, predicate, options))
 
 
 def require_predicate(predicate: object) -> None:
@@ -132,6 +133,11 @@ def ask_each(pruner: Pruner, segments: Sequence[UnitFilters], *, remote: bool) -
     # The first one alone: it makes what is common to all.
     first = pruner.can_match(segments[0])
     return [first, *pool(workers).map(pruner.can_match, segments[1:])]
+
+
+def _plain_candidates(snapshot: Snapshot, predicate: Predicate, options: Mapping[str, str] | None) -> list[Candidate]:
+    require_plain_locations(snapshot.entry.source.locations, options)
+    return candidates_of(snapshot, predicate)
 
 
 def candidates_of(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:

@@ -21,7 +21,7 @@ from lakebloom.predicate.rows import row_mask
 from lakebloom.predicate.tree import columns as columns_of
 from lakebloom.tables.columns import top_level_name
 from lakebloom.tables.inventory import Inventory
-from lakebloom.tables.listing import is_remote, stat_file
+from lakebloom.tables.listing import is_remote, require_plain_locations, stat_file
 from lakebloom.tables.rows import TableRows
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class Lookups:
         table = self._table_of(snapshot.entry.source)
         search = _Search(table.rows, predicate, columns, self._options, unindexed)
         if unindexed == "skip":
+            require_plain_locations(table.source.locations, self._options)
             reads = sorted(candidate_reads(snapshot, predicate), key=lambda read: read.file.uri)
         else:
             reads = reads_of(snapshot, predicate, table.inventory.files(), unindexed)

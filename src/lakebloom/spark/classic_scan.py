@@ -8,6 +8,7 @@ from lakebloom.errors import UnsupportedSourceError
 from lakebloom.spark.file_scan import FileScan, located, not_files
 from lakebloom.storage import from_decoded
 from lakebloom.tables.glob import escape, is_glob
+from lakebloom.tables.table_formats import TABLE_FORMATS, owned_by
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -25,12 +26,15 @@ def classic_scan(frame: DataFrame) -> FileScan:
     java_frame: Any = frame._jdf
     plan = _innermost(java_frame.queryExecution().analyzed())
     if _class_name(plan) != "LogicalRelation":
+        _require_no_table_format(plan.table() if _class_name(plan) == "DataSourceV2Relation" else plan)
         raise not_files(plan.nodeName())
     relation = plan.relation()
     if _class_name(relation) != "HadoopFsRelation":
+        _require_no_table_format(relation)
         raise not_files(_class_name(relation))
     listing = _class_name(relation.location())
     if listing not in _DIRECTORY_LISTINGS:
+        _require_no_table_format(relation.location())
         raise UnsupportedSourceError(
             "the files of this table are not simply those in its directory",
             found=f"{listing}, which lists them",
@@ -52,6 +56,14 @@ def classic_scan(frame: DataFrame) -> FileScan:
         partition_columns=tuple(relation.partitionSchema().fieldNames()),
         table=table,
     )
+
+
+def _require_no_table_format(java_object: Any) -> None:
+    """Raise UnsupportedSourceError that names the table format to which a class belongs, if it does."""
+    name = str(java_object.getClass().getName())
+    for word, table_format in TABLE_FORMATS.items():
+        if word in name.lower().split("."):
+            raise owned_by(table_format, "this source", name)
 
 
 def _class_name(java_object: Any) -> str:

@@ -9,6 +9,7 @@ from lakebloom.spark.file_scan import DEFAULT_FORMAT, FileScan, located, not_fil
 from lakebloom.storage import from_decoded, from_encoded, normalise
 from lakebloom.tables.glob import compile_component, escape, expand_braces
 from lakebloom.tables.partitions import unescape_name
+from lakebloom.tables.table_formats import TABLE_FORMATS, owned_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +46,8 @@ def connect_scan(spark: SparkSession, frame: DataFrame) -> FileScan:
 def _require_files(file_format: str) -> str:
     if file_format in _FILE_FORMATS:
         return file_format
+    if file_format in TABLE_FORMATS:
+        raise owned_by(TABLE_FORMATS[file_format], "this source", f"format {file_format}")
     raise UnsupportedSourceError(
         f"Spark Connect does not tell which files a {file_format} source reads",
         found=f"format {file_format}",

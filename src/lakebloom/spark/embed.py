@@ -27,7 +27,6 @@ from lakebloom.sbbf import sizing
 from lakebloom.spark.build import failures_named, interruptible, parallelism
 from lakebloom.spark.results import RESULT_SCHEMA, row
 from lakebloom.tables.listing import list_files
-from lakebloom.tables.table_formats import require_plain_files
 
 if TYPE_CHECKING:
     import os
@@ -102,7 +101,6 @@ def embed_lake(
     files = list_files([location], request.options)
     if not files:
         raise NoFilesError(f"there are no files at {location}", hint="check the path")
-    require_plain_files(files, request.options)
     groups = group_files(files, parallelism(spark))
     with (
         _watched(location, files, request.options, progress),

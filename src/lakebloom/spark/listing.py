@@ -8,9 +8,10 @@ from lakebloom.errors import NotFoundError
 from lakebloom.spark.messages import cause
 from lakebloom.storage import from_decoded
 from lakebloom.tables.files import TableFile, is_reachable
-from lakebloom.tables.glob import expand_braces
+from lakebloom.tables.glob import escape, expand_braces, fixed_part
 from lakebloom.tables.listing import list_files
 from lakebloom.tables.membership import Found, members
+from lakebloom.tables.table_formats import MARKER_DIRECTORIES, METADATA, Owners, folders_above
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +47,7 @@ def list_with_spark(spark: SparkSession, location: str) -> list[TableFile]:
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as F  # noqa: N812
 
+    owners = Owners()
     below: dict[str, list[Found]] = {}
     for pattern in expand_braces(location):
         reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
@@ -63,4 +65,22 @@ def list_with_spark(spark: SparkSession, location: str) -> list[TableFile]:
             components = from_decoded(row["path"]).split("/")
             root, relative = "/".join(components[:depth]), "/".join(components[depth:])
             below.setdefault(root, []).append(Found(relative, row["length"], row["mtime_ms"]))
-    return [file for root, found in below.items() for file in members(root, found)]
+        _note_markers(spark, fixed_part(pattern), owners)
+    files = [file for root, found in below.items() for file in members(root, found)]
+    owners.require_plain(files, below)
+    return files
+
+
+def _note_markers(spark: SparkSession, root: str, owners: Owners) -> None:
+    """Look for markers of table formats above a location, in it, and in the directories that it holds."""
+    from pyspark.errors import AnalysisException
+
+    # Both are directories that a reader of files does not look into by itself.
+    names = f"{{{','.join(sorted(MARKER_DIRECTORIES))},{METADATA}}}"
+    for folder in (f"{escape(root)}/*", escape(root), *map(escape, folders_above(root))):
+        try:
+            found = spark.read.format("binaryFile").load(f"{folder}/{names}").select("path").collect()
+        except AnalysisException:
+            continue  # nothing has such a name
+        for row in found:
+            owners.note(from_decoded(row["path"]))

@@ -44,7 +44,7 @@ def advise(
     ``source`` is that of ``create_index``. At most 24 files and 2 GiB are read. Raises what ``create_index`` raises for
     a table that cannot be indexed, and ColumnNotFoundError.
     """
-    record = resolve(spark, source)
+    record = resolve(spark, source, options)
     files = list_source(spark, record, options or {})
 
     def sample(columns: list[ColumnSpec]) -> list[ColumnSample]:

@@ -26,6 +26,8 @@ from lakebloom.spark.file_scan import DEFAULT_FORMAT
 from lakebloom.spark.messages import cause
 from lakebloom.store.records import SourceRecord
 from lakebloom.tables.glob import escape
+from lakebloom.tables.listing import list_files
+from lakebloom.tables.table_formats import TABLE_FORMATS, owned_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 _FILE_CHOOSING_OPTIONS = ("pathGlobFilter", "modifiedBefore", "modifiedAfter", "recursiveFileLookup")
 _NOT_THERE = re.compile(r"\[(PATH_NOT_FOUND|TABLE_OR_VIEW_NOT_FOUND)")
+_FILES_AS_TABLE = re.compile(r"(?P<format>\w+)\.`(?P<path>(?:[^`]|``)*/(?:[^`]|``)*)`")
+_UNKNOWN_FORMAT = re.compile(r"data source:? `?(delta|iceberg|hudi)\b", re.IGNORECASE)
 _PATH_OPTIONS = frozenset({"path", "paths"})
 _SECRET_OPTION = re.compile(r"^(spark\.hadoop\.)?fs\.|secret|password|passphrase|token|credential|key", re.IGNORECASE)
 
@@ -43,21 +47,26 @@ def is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
-def resolve(spark: SparkSession, source: Any) -> SourceRecord:
-    """Return the record of a source.
+def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None = None) -> SourceRecord:
+    """Return the record of a source. ``options`` are those of object stores.
 
     Raises UnsupportedSourceError, NotFoundError, NoFilesError, DataFileError or InvalidArgumentError.
     """
     table: str | None = None
     path: str | None = None
+    file_format = DEFAULT_FORMAT
     if isinstance(source, os.PathLike):
         # A path that exists means itself, also with a bracket in its name.
         path = escape(os.fspath(source)) if os.path.exists(source) else os.fspath(source)  # noqa: PTH110
+    elif isinstance(source, str) and (quoted := _FILES_AS_TABLE.fullmatch(source)) and not _is_table(spark, source):
+        file_format, path = quoted["format"].lower(), quoted["path"].replace("``", "`")
+        if file_format in TABLE_FORMATS:
+            raise owned_by(TABLE_FORMATS[file_format], path, source)
     elif isinstance(source, str) and (_looks_like_path(source) or not _is_table(spark, source)):
         path = source
-    with _translated(path):
+    with _translated(path, file_format, options):
         if path is not None:
-            frame = spark.read.format(DEFAULT_FORMAT).load(path)
+            frame = spark.read.format(file_format).load(path)
         elif isinstance(source, str):
             frame, table = spark.table(source), source
         elif hasattr(source, "inputFiles") and hasattr(source, "schema"):
@@ -100,8 +109,24 @@ def _is_table(spark: SparkSession, name: str) -> bool:
         return False
 
 
+def _require_plain(path: str | None, found: str, options: Mapping[str, str] | None) -> None:
+    """Raise UnsupportedSourceError where Spark cannot read a table of Delta Lake, Iceberg or Hudi."""
+    named = _UNKNOWN_FORMAT.search(found)
+    if named is not None:
+        raise owned_by(TABLE_FORMATS[named[1].lower()], path or "it", found)
+    if path is not None:
+        try:
+            list_files([path], options)
+        except UnsupportedSourceError:
+            raise
+        except Exception:
+            return  # what Spark says is what is wrong
+
+
 @contextmanager
-def _translated(path: str | None, format: str = DEFAULT_FORMAT) -> Iterator[None]:
+def _translated(
+    path: str | None, format: str = DEFAULT_FORMAT, options: Mapping[str, str] | None = None
+) -> Iterator[None]:
     """Raise what Spark says about a source that it cannot read as the errors of lakebloom."""
     try:
         yield
@@ -109,6 +134,7 @@ def _translated(path: str | None, format: str = DEFAULT_FORMAT) -> Iterator[None
         raise
     except Exception as error:
         found = cause(error)
+        _require_plain(path, found, options)
         attempt = "cannot read the source" if path is None else f"cannot read {path} as {format}"
         if _NOT_THERE.search(found):
             hint = "check the path; a name without a slash is a table if there is one, otherwise a path"

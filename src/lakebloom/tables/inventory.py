@@ -22,6 +22,7 @@ class Inventory:
     def __init__(self, locations: Sequence[str], options: Mapping[str, str]) -> None:
         self._locations, self._options = tuple(locations), options
         self._lock = threading.Lock()
+        self._is_plain = False
         self._listed: tuple[Watch, list[TableFile]] | None = None
 
     def files(self) -> list[TableFile]:
@@ -31,6 +32,8 @@ class Inventory:
                 return self._listed[1]
             self._listed = None  # whatever is raised below, what was known is not
             watch = Watch()
-            files = list_files(self._locations, self._options, watch)
+            # Above an object store's table is looked once: each lookup would ask for what hardly ever comes.
+            files = list_files(self._locations, self._options, watch, look_above=not self._is_plain)
+            self._is_plain = True
             self._listed = watch, files
             return files

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from lakebloom.errors import InvalidArgumentError, NotFoundError
 from lakebloom.storage.uri import from_decoded, normalise, split, to_local_path
 from lakebloom.tables import glob, local_files
-from lakebloom.tables.files import OBJECT_SCHEMES, TableFile
+from lakebloom.tables.files import OBJECT_SCHEMES, TableFile, is_reachable
 from lakebloom.tables.membership import members
+from lakebloom.tables.table_formats import Owners, is_marker, note_above, note_markers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,27 +22,40 @@ if TYPE_CHECKING:
     from lakebloom.tables.membership import Found
     from lakebloom.tables.watch import Watch
 
-__all__ = ["is_remote", "list_files", "stat_file"]
+__all__ = ["is_remote", "list_files", "require_plain_locations", "stat_file"]
 
 
 def list_files(
-    locations: Sequence[str], options: Mapping[str, str] | None = None, watch: Watch | None = None
+    locations: Sequence[str],
+    options: Mapping[str, str] | None = None,
+    watch: Watch | None = None,
+    *,
+    look_above: bool = True,
 ) -> list[TableFile]:
     """The files of the table at these locations, each once, sorted by URI.
 
     `options` configure object stores (see ``lakebloom.storage.object_stores``); local disk needs none. A `watch` can
-    tell afterwards whether the files are still the same. Raises
-    NotFoundError for a location where nothing is and for a pattern that matches nothing, and InvalidArgumentError for a
-    scheme that only Spark reaches.
+    tell afterwards whether the files are still the same. `look_above` asks object stores for markers of table formats
+    above the locations; those below are listed anyway, and local disk is always looked at. Raises
+    NotFoundError for a location where nothing is and for a pattern that matches nothing, InvalidArgumentError for a
+    scheme that only Spark reaches, and UnsupportedSourceError for files of a table of Delta Lake, Iceberg or Hudi.
 
     >>> import tempfile
     >>> list_files([tempfile.mkdtemp()])
     []
     """
     files: dict[str, TableFile] = {}
+    roots: list[str] = []
+    owners = Owners()
     for location in locations:
-        for root, found in _resolve(normalise(location), options or {}, watch):
+        uri = normalise(location)
+        remote = is_remote(uri)
+        if look_above or not remote:
+            note_above(owners, glob.fixed_part(uri), options or {}, watch)
+        for root, found in _resolve(uri, options or {}, watch, owners):
             files.update((file.uri, file) for file in members(root, found))
+            roots.append(root)
+    owners.require_plain(files.values(), roots)
     return sorted(files.values())  # by URI, which comes first and is there once
 
 
@@ -72,7 +86,22 @@ def is_remote(uri: str) -> bool:
     )
 
 
-def _resolve(uri: str, options: Mapping[str, str], watch: Watch | None) -> Iterator[tuple[str, list[Found]]]:
+def require_plain_locations(locations: Sequence[str], options: Mapping[str, str] | None = None) -> None:
+    """Raise UnsupportedSourceError where a location is a table of Delta Lake, Iceberg or Hudi. Lists only markers.
+
+    On local disk the directories above are looked at as well, and on object stores only the location itself.
+    """
+    owners = Owners()
+    for location in locations:
+        root = glob.fixed_part(normalise(location))
+        if is_reachable(root):
+            note_markers(owners, root, options or {})
+    owners.require_none()
+
+
+def _resolve(
+    uri: str, options: Mapping[str, str], watch: Watch | None, owners: Owners
+) -> Iterator[tuple[str, list[Found]]]:
     """Yield each directory or file that a location names, with every file at or below it."""
     if watch is not None and (is_remote(uri) or glob.is_glob(to_local_path(uri))):
         watch.give_up()
@@ -81,20 +110,26 @@ def _resolve(uri: str, options: Mapping[str, str], watch: Watch | None) -> Itera
         from lakebloom.tables import object_files
 
         if not glob.is_glob(split(uri)[2]):
-            yield uri, object_files.find_below(uri, options)
+            found = object_files.find_below(uri, options)
+            for file in found:
+                if is_marker(f"/{file.path}"):
+                    owners.note(f"{uri}/{file.path}")
+            yield uri, found
             return
-        matches = object_files.expand(uri, options)
+        matches = object_files.expand(uri, options, owners)
         _require_match(uri, len(matches))
         yield from matches.items()
         return
     if not glob.is_glob(to_local_path(uri)):
-        yield uri, local_files.find_below(uri, watch)
+        yield uri, local_files.find_below(uri, watch, owners)
         return
     paths = local_files.expand(to_local_path(uri))
     _require_match(uri, len(paths))
+    for folder in {path.rpartition("/")[0] for path in paths}:
+        note_above(owners, from_decoded(f"{folder}/*"), options)
     for path in paths:
         root = from_decoded(path)
-        yield root, local_files.find_below(root)
+        yield root, local_files.find_below(root, owners=owners)
 
 
 def _require_match(pattern: str, matches: int) -> None:

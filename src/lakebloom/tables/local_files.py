@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import AccessDeniedError, LakebloomError, NotFoundError, StorageError
-from lakebloom.storage.uri import to_local_path
+from lakebloom.storage.uri import from_decoded, to_local_path
 from lakebloom.tables import glob
 from lakebloom.tables.files import TableFile
 from lakebloom.tables.membership import Found, is_hidden_directory, is_hidden_file
+from lakebloom.tables.table_formats import MARKER_DIRECTORIES, MARKER_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from lakebloom.tables.table_formats import Owners
     from lakebloom.tables.watch import Watch
 
 __all__ = ["expand", "find_below", "stat_file", "translated"]
@@ -25,8 +27,11 @@ __all__ = ["expand", "find_below", "stat_file", "translated"]
 _GONE = (FileNotFoundError, NotADirectoryError)
 
 
-def find_below(uri: str, watch: Watch | None = None) -> list[Found]:
-    """Every file that Spark would see at or below a canonical URI. Raises NotFoundError if nothing is there."""
+def find_below(uri: str, watch: Watch | None = None, owners: Owners | None = None) -> list[Found]:
+    """Every file that Spark would see at or below a canonical URI. Raises NotFoundError if nothing is there.
+
+    `owners` take notice of what is hidden from Spark, too.
+    """
     path = to_local_path(uri)
     with translated(f"could not list {uri}"):
         status = os.stat(path)  # noqa: PTH116 - Path costs more than the call
@@ -34,7 +39,7 @@ def find_below(uri: str, watch: Watch | None = None) -> list[Found]:
             if watch is not None:
                 watch.give_up()
             return [_found("", status)]
-        return list(_walk(path, "", watch))
+        return list(_walk(path, "", watch, owners))
 
 
 def expand(pattern: str) -> list[str]:
@@ -59,7 +64,7 @@ def stat_file(uri: str) -> TableFile | None:
     return TableFile(uri, status.st_size, _mtime_ms(status))
 
 
-def _walk(directory: str, prefix: str, watch: Watch | None) -> Iterator[Found]:
+def _walk(directory: str, prefix: str, watch: Watch | None, owners: Owners | None) -> Iterator[Found]:
     try:
         if watch is not None:
             watch.enter(directory, is_root=not prefix)
@@ -70,11 +75,15 @@ def _walk(directory: str, prefix: str, watch: Watch | None) -> Iterator[Found]:
     for entry in found:
         name = entry.name
         if entry.is_dir():
+            if owners is not None and name in MARKER_DIRECTORIES:
+                owners.note(f"{from_decoded(entry.path)}/")
             if not is_hidden_directory(name) and not _leads_back(entry, directory):
                 if watch is not None and entry.is_symlink():
                     watch.give_up()
-                yield from _walk(entry.path, f"{prefix}{name}/", watch)
+                yield from _walk(entry.path, f"{prefix}{name}/", watch, owners)
             continue
+        if owners is not None and name.endswith(MARKER_FILES):
+            owners.note(from_decoded(entry.path))
         if is_hidden_file(name):
             continue
         try:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import obstore
 
+from lakebloom.errors import AccessDeniedError, NotFoundError
 from lakebloom.storage.object_errors import translated
 from lakebloom.storage.object_stores import connect
 from lakebloom.storage.uri import split
@@ -16,14 +18,17 @@ from lakebloom.tables.files import TableFile
 from lakebloom.tables.membership import Found
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from obstore import ObjectMeta
     from obstore.store import ObjectStore
 
-__all__ = ["client_and_key", "expand", "find_below", "stat_file"]
+    from lakebloom.tables.table_formats import Owners
+
+__all__ = ["client_and_key", "expand", "find_below", "first_below", "stat_file"]
 
 _LISTED_AT_ONCE = 1_000
+_REQUESTS = 16
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -51,11 +56,33 @@ def find_below(uri: str, options: Mapping[str, str]) -> list[Found]:
         return [found for found in below if found.path] or [_found(obstore.head(store, key), key)]
 
 
-def expand(pattern: str, options: Mapping[str, str]) -> dict[str, list[Found]]:
+def first_below(uris: Sequence[str], options: Mapping[str, str], wanted: Callable[[str], bool]) -> list[str]:
+    """The first object below each of these canonical URIs that is wanted, if there is one and it may be listed.
+
+    Asks for all of them at once: together they take as long as one.
+    """
+    if not uris:
+        return []
+    with ThreadPoolExecutor(min(len(uris), _REQUESTS)) as threads:
+        found = threads.map(lambda uri: _first_below(uri, options, wanted), uris)
+        return [uri for uri in found if uri is not None]
+
+
+def _first_below(uri: str, options: Mapping[str, str], wanted: Callable[[str], bool]) -> str | None:
+    store, key = client_and_key(uri, options)
+    bucket = uri.removesuffix(key)
+    try:
+        with translated(f"could not list {uri}", options):
+            return next((found for meta in _list(store, key) if wanted(found := bucket + meta["path"])), None)
+    except (AccessDeniedError, NotFoundError):
+        return None  # whoever may not look above a table cannot tell what is there
+
+
+def expand(pattern: str, options: Mapping[str, str], owners: Owners | None = None) -> dict[str, list[Found]]:
     """What a pattern of Hadoop's matches: URIs of objects and prefixes, each with the objects at or below it.
 
     Everything below the pattern's fixed part is listed. That is one request for 1,000 objects; going down level by
-    level would be one for each directory.
+    level would be one for each directory. `owners` take notice of what is no match, too.
     """
     scheme, authority, path = split(pattern)
     matches: dict[str, list[Found]] = {}
@@ -67,6 +94,8 @@ def expand(pattern: str, options: Mapping[str, str]) -> dict[str, list[Found]]:
         store, _ = client_and_key(pattern, options)
         with translated(f"could not list {pattern}", options):
             for meta in _list(store, base):
+                if owners is not None:
+                    owners.note(f"{scheme}://{authority}/{meta['path']}")
                 names = _found(meta, base).path.split("/")
                 if len(names) < len(wanted) or not all(p.fullmatch(n) for p, n in zip(wanted, names)):  # noqa: B905
                     continue

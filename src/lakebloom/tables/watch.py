@@ -10,17 +10,28 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import struct
 import sys
 import threading
 import weakref
+from typing import TYPE_CHECKING
+
+from lakebloom.tables.table_formats import METADATA, local_markers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["Watch"]
 
 _MODIFY, _ATTRIB, _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO = 0x2, 0x4, 0x8, 0x40, 0x80
 _CREATE, _DELETE, _DELETE_SELF, _MOVE_SELF, _ONLYDIR = 0x100, 0x200, 0x400, 0x800, 0x0100_0000
+_MASK_ADD = 0x2000_0000
 _CHANGES = (
     _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF
 ) | _ONLYDIR
+_ARRIVALS = _CREATE | _MOVED_TO | _ONLYDIR | _MASK_ADD
+_EVENT = struct.Struct("iIII")
+"""Watch number, what happened, cookie, length of the name that follows."""
 _OWN_FILE_SYSTEMS = frozenset(
     {
         0xEF53,  # ext2, ext3, ext4
@@ -54,6 +65,9 @@ class Watch:
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._identities: list[tuple[str, tuple[int, int]]] = []
+        self._inside: set[int] = set()
+        self._above: dict[int, str] = {}
+        self._looked_at_each_time: set[str] = set()
         libc = _libc()
         descriptor = -1 if libc is None else libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         self._descriptor = descriptor
@@ -68,14 +82,35 @@ class Watch:
 
     def enter(self, directory: str, *, is_root: bool = False) -> None:
         """Watch a directory that is about to be read. Roots are also looked at by name: they may be exchanged."""
+        number = self._watch(directory, _CHANGES)
+        if number is None:
+            self.give_up()
+            return
+        self._inside.add(number)
+        if is_root:
+            self._identities.append((directory, _identity(directory)))
+
+    def look_above(self, directory: str) -> None:
+        """Watch a directory above the table, in which only a table format's marker would change what is listed.
+
+        Other changes there do not count: it may be a busy place. Where it cannot be watched it is looked at each time.
+        """
+        for place in (directory, f"{directory.rstrip('/')}/{METADATA}"):
+            number = self._watch(place, _ARRIVALS)
+            if number is not None:
+                self._above[number] = directory
+            elif place == directory:
+                self._looked_at_each_time.add(directory)
+
+    def _watch(self, directory: str, changes: int) -> int | None:
         libc = _libc()
         if not self._usable or libc is None:
-            return
+            return None
         path = os.fsencode(directory)
-        if not _is_own(libc, path) or libc.inotify_add_watch(self._descriptor, path, _CHANGES) < 0:
-            self.give_up()
-        elif is_root:
-            self._identities.append((directory, _identity(directory)))
+        if not _is_own(libc, path):
+            return None
+        number = int(libc.inotify_add_watch(self._descriptor, path, changes))
+        return None if number < 0 else number
 
     def is_quiet(self) -> bool:
         """Tell whether what was listed is there as it was. False where that is not known, and from then on."""
@@ -85,16 +120,37 @@ class Watch:
             return self._usable
 
     def _has_changes(self) -> bool:
+        seen: set[str] = set(self._looked_at_each_time)
         try:
-            os.read(self._descriptor, 1 << 12)
+            while True:
+                for number in _watch_numbers(os.read(self._descriptor, 1 << 12)):
+                    if number in self._inside or number not in self._above:
+                        return True
+                    seen.add(self._above[number])
         except BlockingIOError:
             pass
-        else:
-            return True
         try:
-            return any(_identity(path) != identity for path, identity in self._identities)
+            exchanged = any(_identity(path) != identity for path, identity in self._identities)
         except OSError:
             return True
+        return exchanged or any(self._is_marked(directory) for directory in seen)
+
+    def _is_marked(self, directory: str) -> bool:
+        """Tell whether a table format claims a directory, or might without being noticed from here on."""
+        if any(local_markers(directory)):
+            return True
+        # A directory that came since is not watched yet.
+        place = f"{directory.rstrip('/')}/{METADATA}"
+        return os.path.isdir(place) and self._watch(place, _ARRIVALS) not in self._above  # noqa: PTH112
+
+
+def _watch_numbers(events: bytes) -> Iterator[int]:
+    """Yield the watch number of each event that the kernel sent; -1 is an overflow."""
+    position = 0
+    while position < len(events):
+        number, _, _, length = _EVENT.unpack_from(events, position)
+        yield number
+        position += _EVENT.size + length
 
 
 def _identity(directory: str) -> tuple[int, int]:
