@@ -414,6 +414,49 @@ def test_a_restore_before_a_removal_wins(lake: Lake) -> None:
     assert_answers(lake, QUESTIONS)
 
 
+# Links
+
+
+def test_nothing_behind_a_link_is_touched(lake: Lake, tmp_path: Path) -> None:
+    lake.fill(range(2))
+    lake.create()
+    home = tmp_path / "home"
+    (home / "docs").mkdir(parents=True)
+    for name in ("thesis.tex", "docs/tax.pdf", "00000000000000000009.json"):
+        (home / name).write_text("mine")
+        os.utime(home / name, (1, 1))
+    places = ("segments/zz", "global", f"segments/{lake.entry().segments[0].id}/zz")
+    for place in places:
+        path_of(lake, place).symlink_to(home)
+    path_of(lake, "segments/up").symlink_to("..")
+    api = lake.open()
+    assert api.verify_index(NAME).ok
+    assert api.indexes()[0].state == "active"
+    lake.vacuum()
+    delete_index(lake.catalog(), NAME)
+    lake.vacuum()
+    assert sorted(path.name for path in home.rglob("*")) == [
+        "00000000000000000009.json",
+        "docs",
+        "tax.pdf",
+        "thesis.tex",
+    ]
+    assert all(path_of(lake, place).is_symlink() for place in places)
+    lake.create()
+    assert_answers(lake, QUESTIONS)
+
+
+def test_an_index_may_be_a_link_itself(lake: Lake, tmp_path: Path) -> None:
+    lake.fill(range(2))
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "indexes").mkdir()
+    path_of(lake, "").symlink_to(tmp_path / "disk")
+    lake.create()
+    assert [record.name for record in lake.open().indexes()] == [NAME]
+    assert lake.vacuum(0, 0).files_removed == 0
+    assert_answers(lake, QUESTIONS)
+
+
 # Clocks
 
 

@@ -248,13 +248,55 @@ def test_a_file_where_a_directory_is_needed_is_an_error(storage: Storage) -> Non
     assert not isinstance(caught.value, AlreadyExistsError)
 
 
-def test_links_are_followed(storage: Storage, base: Path, tmp_path: Path) -> None:
+def test_no_link_is_followed(storage: Storage, base: Path, tmp_path: Path) -> None:
+    """Whatever lies behind a link stays unseen and untouched, and so does the link."""
     elsewhere = open_storage(tmp_path / "elsewhere")
     elsewhere.write("part/1", b"1")
     storage.write("0", b"")
-    (base / "linked").symlink_to(tmp_path / "elsewhere")
-    (base / "broken").symlink_to(tmp_path / "nowhere")
-    assert sorted(file.path for file in storage.list("")) == ["0", "linked/part/1"]
+    storage.write("folder/0", b"")
+    links = {"linked": "elsewhere", "folder/linked": "elsewhere/part", "file": "elsewhere/part/1", "broken": "nowhere"}
+    for link, target in links.items():
+        (base / link).symlink_to(tmp_path / target)
+    assert sorted(file.path for file in storage.list("")) == ["0", "folder/0"]
+    for prefix in ("linked", "linked/part", "folder/linked", "broken"):
+        assert list(storage.list(prefix)) == list(storage.temporaries(prefix)) == []
+    for path in ("linked/part/1", "folder/linked/1", "file", "broken", "broken/1"):
+        with pytest.raises(NotFoundError):
+            storage.read(path)
+        with pytest.raises(NotFoundError):
+            storage.read_ranges(path, [(0, 1)])
+    for path in ("linked/part/1", "linked/new", "folder/linked/2", "broken/1"):
+        with pytest.raises(StorageError, match="symbolic link"):
+            storage.write(path, b"2")
+        with pytest.raises(StorageError, match="symbolic link"):
+            storage.put_if_absent(path, b"2")
+        storage.delete(path)
+    with pytest.raises(AlreadyExistsError):
+        storage.put_if_absent("file", b"2")
+    assert [(file.path, bytes(elsewhere.read(file.path))) for file in elsewhere.list("")] == [("part/1", b"1")]
+    assert all((base / link).is_symlink() for link in links)
+    storage.write("file", b"2")
+    assert bytes(elsewhere.read("part/1")) == b"1", "a file takes the place of the link, not of what it led to"
+
+
+def test_links_in_circles_end(storage: Storage, base: Path) -> None:
+    """Thirty directories with two links each to the next one are two to the thirtieth paths."""
+    for number in range(30):
+        storage.write(f"d{number}/0", b"")
+        for link in ("a", "b", "up"):
+            (base / f"d{number}" / link).symlink_to("../" if link == "up" else f"../d{number + 1}")
+    assert len(list(storage.list(""))) == 30
+
+
+def test_the_base_may_be_a_link(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "here").symlink_to(tmp_path / "there")
+    storage = open_storage(tmp_path / "here" / "deeper")
+    storage.put_if_absent("a/b", b"1")
+    assert [file.path for file in storage.list("")] == ["a/b"]
+    assert bytes(open_storage(tmp_path / "there" / "deeper").read("a/b")) == b"1"
+    storage.delete("a/b")
+    assert list((tmp_path / "there").rglob("b")) == []
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may do everything")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lakebloom.errors import IndexStateError
-from lakebloom.index.config import require_name
+from lakebloom.index.config import is_name, require_name
 from lakebloom.storage import normalise, open_storage
+from lakebloom.storage.local import LocalStorage
 from lakebloom.store.log import Log
 
 if TYPE_CHECKING:
@@ -71,5 +72,9 @@ class Catalog:
     def names(self) -> list[str]:
         """Return the names of all indexes, deleted ones included. This lists the location."""
         storage = open_storage(self.location, self.options, self._spark)
+        if isinstance(storage, LocalStorage):
+            # One by one: the directory of an index may be a link, and below it none is followed.
+            folders = [name for name in storage.folders() if is_name(name)]
+            return [name for name in folders if any(True for _ in LocalStorage(self.storage_uri(name)).list("log"))]
         paths = (file.path.split("/") for file in storage.list(""))
-        return sorted({path[0] for path in paths if len(path) == 3 and path[1] == "log"})
+        return sorted({path[0] for path in paths if len(path) == 3 and path[1] == "log" and is_name(path[0])})

@@ -105,6 +105,11 @@ def _count(name: str, value: int) -> int:
     return whole(name, value, least=1)
 
 
+def is_name(name: str) -> bool:
+    """Tell whether an index can have this name."""
+    return _NAME.fullmatch(name) is not None
+
+
 def require_name(name: str) -> str:
     """Return a legal name of an index. It is one segment of a path and never a path itself."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):

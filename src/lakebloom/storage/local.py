@@ -1,6 +1,9 @@
 """Files on local disk, or on anything mounted there that has hard links.
 
 Reads are copies (`local_reads`): whatever happens to a file afterwards, what was read of it stays.
+
+The base may be a symbolic link, or lie behind one. Below it no link is followed: what a link leads to is somebody
+else's, and is neither listed nor read, written or deleted. A link itself is left where it is.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lakebloom.errors import NotFoundError, StorageError
 from lakebloom.storage.buffers import as_views
 from lakebloom.storage.checks import check_new_path, check_path, check_prefix, check_ranges
 from lakebloom.storage.durable import publish_new, publish_over, write_temporary
@@ -34,6 +38,8 @@ _DIRECTORY_STAYS = frozenset(
     {errno.ENOTEMPTY, errno.EEXIST, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EBUSY, errno.EROFS}
 )
 
+_LINKS = "lakebloom follows no links below an index; move the files there, or make the index's own directory a link"
+
 
 @dataclass(frozen=True, slots=True)
 class LocalStorage:
@@ -43,11 +49,11 @@ class LocalStorage:
 
     def read(self, path: str) -> memoryview:
         """See Storage.read."""
-        return read_whole(self._file(check_path(path)))
+        return read_whole(self._unlinked(check_path(path)))
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> Views:
         """See Storage.read_ranges."""
-        file = self._file(check_path(path))
+        file = self._unlinked(check_path(path))
         check_ranges(ranges)
         return read_parts(file, ranges) if ranges else []
 
@@ -57,14 +63,14 @@ class LocalStorage:
 
     def write(self, path: str, data: Buffers) -> None:
         """See Storage.write."""
-        file = self._locate(check_new_path(path))
+        file = self._place(check_new_path(path))
         views = as_views(data)
         with translated(f"could not write {file}"):
             publish_over(write_temporary(file.parent, views), file)
 
     def put_if_absent(self, path: str, data: Buffer) -> None:
         """See Storage.put_if_absent."""
-        file = self._locate(check_new_path(path))
+        file = self._place(check_new_path(path))
         views = as_views(data)
         with translated(f"could not create {file}"):
             publish_new(write_temporary(file.parent, views), file)
@@ -80,6 +86,8 @@ class LocalStorage:
     def delete(self, path: str) -> None:
         """See Storage.delete. Nothing is synced: a file that comes back after a crash can be deleted again."""
         file = self._locate(check_path(path))
+        if self._link_above(path):
+            return  # nothing is there: what the link leads to is not ours
         with translated(f"could not delete {file}"):
             with suppress(*NO_FILE):
                 file.unlink()
@@ -92,7 +100,37 @@ class LocalStorage:
         # As text: making a Path takes longer than reading a small file.
         return f"{to_local_path(self.uri).rstrip('/')}/{path}"
 
+    def _link_above(self, path: str) -> str:
+        """The first symbolic link among the directories of a path below the base, or nothing."""
+        at = path.find("/")
+        while at >= 0:
+            directory = self._file(path[:at])
+            if os.path.islink(directory):  # noqa: PTH114 (most reads come by here)
+                return directory
+            at = path.find("/", at + 1)
+        return ""
+
+    def _unlinked(self, path: str) -> str:
+        """The file of a path that leads through no link. Raises NotFoundError: behind a link is nothing of ours."""
+        if link := self._link_above(path):
+            raise NotFoundError(f"could not read {self._file(path)}", found=f"{link} is a symbolic link", hint=_LINKS)
+        return self._file(path)
+
+    def _place(self, path: str) -> Path:
+        """Where a new file goes. Raises StorageError where that leads through a link."""
+        if link := self._link_above(path):
+            raise StorageError(f"could not write {self._file(path)}", found=f"{link} is a symbolic link", hint=_LINKS)
+        return self._locate(path)
+
+    def folders(self) -> Iterator[str]:
+        """The names of the directories right below the base, links to directories too."""
+        missing = suppress(FileNotFoundError, NotADirectoryError)
+        with translated(f"could not list {self.uri}"), missing, os.scandir(self._locate("")) as found:
+            yield from sorted(entry.name for entry in found if entry.is_dir())
+
     def _below(self, prefix: str) -> Iterator[StoredFile]:
+        if prefix and self._link_above(f"{prefix}/"):
+            return
         with translated(f"could not list {self.uri}/{prefix}"):
             yield from _walk(self._locate(prefix), f"{prefix}/" if prefix else "")
 
@@ -118,13 +156,13 @@ def _walk(directory: Path, prefix: str) -> Iterator[StoredFile]:
     except (FileNotFoundError, NotADirectoryError):
         return  # never there, or gone since its parent was read
     for entry in entries:
-        if entry.is_dir():
+        if entry.is_dir(follow_symlinks=False):
             yield from _walk(Path(entry.path), f"{prefix}{entry.name}/")
             continue
         try:
-            status = entry.stat()
+            status = entry.stat(follow_symlinks=False)
         except FileNotFoundError:
-            continue  # deleted since its directory was read, or a link to nowhere
+            continue  # deleted since its directory was read
         if stat.S_ISREG(status.st_mode):
             # Rounded down, as Java's File.lastModified does: both have to see the same file.
             yield StoredFile(prefix + entry.name, status.st_size, status.st_mtime_ns // 1_000_000)

@@ -7,6 +7,7 @@ with a single one.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from typing import TYPE_CHECKING, TypeAlias
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["FileIdentity", "identity", "read_parts", "read_whole"]
 
 FileIdentity: TypeAlias = tuple[int, int, int, int, int]
-# A pipe that somebody put among the files must not be waited for.
-_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+# A pipe that somebody put among the files must not be waited for, and a link not be followed.
+_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 def identity(file: str) -> FileIdentity:
     """What changes when a file is replaced or written to. Costs a microsecond. Raises NotFoundError."""
     try:
-        status = os.stat(file)  # noqa: PTH116 (a Path costs as much as the call)
+        status = os.lstat(file)
     except OSError as error:
         raise translation(error, f"could not read {file}", missing=NO_FILE) from error
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
@@ -100,4 +101,6 @@ def _translated(error: OSError | MemoryError, file: str) -> StorageError:
         return StorageError(
             f"could not read {file}", found="more than fits into memory", hint="check who wrote the file"
         )
+    if error.errno == errno.ELOOP:
+        return NotFoundError(f"could not read {file}", found="a symbolic link", hint="put the file itself there")
     return translation(error, f"could not read {file}", missing=NO_FILE)
