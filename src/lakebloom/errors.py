@@ -43,6 +43,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from lakebloom.display.secrets import without_secrets
 from lakebloom.display.visible import visible
 
 __all__ = [
@@ -96,9 +97,9 @@ class LakebloomError(Exception):
     code: ClassVar[str] = "LAKEBLOOM"
 
     def __init__(self, message: str, *, found: object = "", hint: str = "") -> None:
-        self.message = _cut(message)
-        self.found = _cut(found if isinstance(found, str) else repr(found))
-        self.hint = _cut(hint)
+        self.message = _told(message)
+        self.found = _told(found if isinstance(found, str) else repr(found))
+        self.hint = _told(hint)
         super().__init__(self.message)
 
     def __str__(self) -> str:
@@ -112,6 +113,11 @@ class LakebloomError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_rebuild, (type(self), self.message, self.found, self.hint))
+
+
+def _told(text: str) -> str:
+    """Return a text as it may leave the process. Secrets first: half of one would not be recognised."""
+    return _cut(without_secrets(text))
 
 
 def _cut(text: str) -> str:

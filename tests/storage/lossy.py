@@ -28,9 +28,13 @@ class Fault(enum.Enum):
 
 
 class LossyProxy:
-    """Forwards everything to `upstream`; the PUTs suffer the given faults in turn, later ones none."""
+    """Forwards everything to `upstream`; the PUTs suffer the given faults in turn, later ones none.
 
-    def __init__(self, upstream: str, faults: Iterable[Fault]) -> None:
+    Those of the proof that a store has conditional writes are spared unless `meets_probes`.
+    """
+
+    def __init__(self, upstream: str, faults: Iterable[Fault], *, meets_probes: bool = False) -> None:
+        self._meets_probes = meets_probes
         self.requests: list[str] = []
         self._faults = iter(faults)
         self._upstream = upstream.removeprefix("http://")
@@ -57,7 +61,9 @@ class LossyProxy:
             def answer(self) -> None:
                 proxy.requests.append(self.command)
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                fault = next(proxy._faults, Fault.NONE) if self.command == "PUT" else Fault.NONE
+                is_probe = ".lakebloom-" in self.path and not proxy._meets_probes
+                is_hit = self.command == "PUT" and not is_probe
+                fault = next(proxy._faults, Fault.NONE) if is_hit else Fault.NONE
                 if fault is Fault.REQUEST_LOST:
                     self.close_connection = True
                     return

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from lakebloom.storage import Storage
 
 
+PROOF = ["PUT", "PUT", "GET", "POST"]  # the last one deletes
+
+
 def fresh_location() -> str:
     return f"s3://{BUCKET}/{uuid.uuid4().hex}"
 
@@ -95,7 +98,12 @@ class TestRequests:
             storage.read("tile")
             storage.read_ranges("tile", [(0, 32), (500_000, 32), (1_000_000, 32)])
             storage.put_if_absent("log/1", b"1")
-            assert proxy.requests == ["PUT", "GET", "GET", "PUT"]
+            assert proxy.requests == ["PUT", "GET", "GET", *PROOF, "PUT"]
+            storage.put_if_absent("log/2", b"2")
+            through(proxy, fresh_location()).put_if_absent("log/1", b"1")
+            assert proxy.requests[-2:] == ["PUT", "PUT"], "a bucket is asked once in a process"
+            assert [file.path for file in storage.list("")] == ["log/1", "log/2", "tile"]
+            assert list(storage.temporaries("")) == []
 
     def test_the_server_honours_if_none_match(self, s3_options: dict[str, str]) -> None:
         """Without this the contract's races would prove nothing about S3."""
@@ -116,7 +124,7 @@ class TestErrors:
         for operation in (lambda: storage.read("a"), lambda: list(storage.list("")), lambda: storage.delete("a")):
             with pytest.raises(StorageError, match="check that the store can be reached"):
                 operation()
-        with pytest.raises(StorageError, match="not known whether"):
+        with pytest.raises(StorageError, match="could not find out whether"):
             storage.put_if_absent("a", b"1")
 
     def test_a_refusal_is_access_denied(self, s3_options: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

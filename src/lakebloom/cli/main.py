@@ -17,6 +17,7 @@ from lakebloom.cli import asking, building, files, pages, upkeep
 from lakebloom.cli.exit_codes import ExitCode, code_of
 from lakebloom.cli.troubles import Trouble
 from lakebloom.cli.verbs import current_output, debugging, start
+from lakebloom.display.secrets import without_secrets
 from lakebloom.display.visible import visible_lines
 from lakebloom.errors import LakebloomError
 
@@ -85,14 +86,14 @@ def run() -> None:
 
 def _shown(error: BaseException, trouble: Trouble, code: ExitCode) -> ExitCode:
     if debugging():
-        sys.stderr.write(visible_lines("".join(traceback.format_exception(error))))
+        sys.stderr.write(visible_lines(without_secrets("".join(traceback.format_exception(error)))))
     current_output().trouble(trouble)
     return code
 
 
 def _interrupted(error: BaseException) -> ExitCode:
     if debugging():
-        sys.stderr.write(visible_lines("".join(traceback.format_exception(error))))
+        sys.stderr.write(visible_lines(without_secrets("".join(traceback.format_exception(error)))))
     return ExitCode.INTERRUPTED
 
 

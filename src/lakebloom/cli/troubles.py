@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from lakebloom.display.secrets import without_secrets
 from lakebloom.display.visible import visible
 from lakebloom.errors import LakebloomError, PredicateSyntaxError
 
@@ -54,7 +55,7 @@ class Trouble:
         """Return what to show of an error that nobody foresaw."""
         lines = str(error).strip().splitlines() or [""]
         hint = "run it again with --debug and report what it prints"
-        return cls("UNEXPECTED", "something went wrong", f"{type(error).__name__}: {lines[0]}", hint)
+        return cls("UNEXPECTED", "something went wrong", without_secrets(f"{type(error).__name__}: {lines[0]}"), hint)
 
     def paragraph(self) -> str:
         """Return the error as a paragraph, with a pointer below it where there is a text to point at."""

@@ -8,6 +8,7 @@ from lakebloom.errors import IndexStateError
 from lakebloom.index.config import is_name, require_name
 from lakebloom.storage import normalise, open_storage
 from lakebloom.storage.local import LocalStorage
+from lakebloom.storage.redaction import StorageOptions
 from lakebloom.store.log import Log
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Catalog:
         wrap: Callable[[Storage], Storage] = lambda storage: storage,
     ) -> None:
         self.location = normalise(location)
-        self.options = dict(options or {})
+        self.options = StorageOptions(options or {})
         self._spark = spark
         self._wrap = wrap
         self._open: dict[str, Index] = {}

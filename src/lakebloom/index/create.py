@@ -29,6 +29,7 @@ from lakebloom.index.building import (
 )
 from lakebloom.index.price import PriceTag
 from lakebloom.index.reports import BuildReport
+from lakebloom.storage import require_single_winner
 from lakebloom.store.global_filters import write_global
 from lakebloom.store.log import WRITER, now_ms
 from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, GlobalRecord
@@ -82,6 +83,7 @@ def create_index(
     if quoted is not None:
         quoted(prepared.price)
     index, files, plan = workshop.catalog.index(config.name), prepared.files, prepared.plan
+    require_single_winner(index.storage)
     with phases.timed("build"):
         result = resized_globals(run_build(workshop, index, plan, source, files), prepared.record)
     with phases.timed("commit"), discarding(index, plan.build_id):

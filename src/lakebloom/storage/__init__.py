@@ -32,6 +32,7 @@ __all__ = [
     "from_encoded",
     "normalise",
     "open_storage",
+    "require_single_winner",
     "to_local_path",
 ]
 
@@ -77,3 +78,10 @@ def open_storage(
     from lakebloom.storage.hadoop import HadoopStorage
 
     return HadoopStorage(uri, spark)
+
+
+def require_single_winner(storage: Storage) -> None:
+    """Raise StorageError where two writers could both commit: before a long build, because its commit asks anyway."""
+    prove = getattr(storage, "prove_single_winner", None)
+    if prove is not None:
+        prove()

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lakebloom.errors import AccessDeniedError, NotFoundError, StorageError
+from lakebloom.storage.redaction import cause_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +32,7 @@ def translated(attempt: str) -> Iterator[None]:
             raise
         text = _text_of(error)
         kind, hint = _classify(java_class, text)
-        raise kind(attempt, found=f"{java_class}: {text}", hint=hint) from error
+        raise kind(attempt, found=f"{java_class}: {text}", hint=hint) from cause_of(error, {})
 
 
 def java_class_of(error: Exception) -> str | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from obstore.exceptions import BaseError, NotSupportedError, PermissionDeniedError, UnauthenticatedError
 
 from lakebloom.errors import AccessDeniedError, LakebloomError, NotFoundError, StorageError
+from lakebloom.storage.forks import require_own_process
 from lakebloom.storage.redaction import cause_of, redacted
 
 if TYPE_CHECKING:
@@ -20,7 +21,11 @@ _TRY_AGAIN = "check that the store can be reached, then try again"
 
 @contextmanager
 def translated(attempt: str, options: Mapping[str, str], *, hint: str = _TRY_AGAIN) -> Iterator[None]:
-    """Raises what obstore raises in this block as the errors of lakebloom, without the values of secret options."""
+    """Raises what obstore raises in this block as the errors of lakebloom, without the values of secret options.
+
+    Raises StorageError at once in a fork of a process that has used an object store.
+    """
+    require_own_process(attempt)
     try:
         yield
     except LakebloomError:

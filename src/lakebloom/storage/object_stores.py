@@ -4,19 +4,24 @@ Only the bucket goes into the URL that obstore parses; paths are joined to it by
 a '%20' that is part of a file's name.
 
 Options are obstore's own configuration keys (``endpoint``, ``region``, ``access_key_id`` …, with or without their
-``aws_`` / ``azure_`` / ``google_`` prefix), its client options (``allow_http``, ``timeout`` …) and ``max_retries``.
-What is not given is taken from the environment, as the vendors' tools do.
+``aws_`` / ``azure_`` / ``google_`` prefix), its client options (``allow_http``, ``timeout`` …), ``max_retries`` and
+``retry_timeout``. What is not given is taken from the environment, as the vendors' tools do.
+
+A store that accepts a request and never answers is given up: an attempt after ``timeout``, and none is begun later than
+``retry_timeout`` after the first. obstore alone would try for three and a half minutes.
 """
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import obstore.store
 from obstore.exceptions import BaseError
 
 from lakebloom.errors import InvalidArgumentError
-from lakebloom.storage.redaction import cause_of, redacted
+from lakebloom.storage.redaction import cause_of, redacted, remember_secrets
 from lakebloom.storage.uri import split
 
 if TYPE_CHECKING:
@@ -46,6 +51,11 @@ _CLIENT_KEYS = frozenset(
     }
 )
 
+_LIMITS = {"connect_timeout": "5s", "timeout": "30s"}
+_MOST_RETRIES, _RETRY_TIMEOUT = 5, timedelta(seconds=25)
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|min)?")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, None: 1.0}
+
 # Memory belongs to the process, so every storage opened on the same authority has to find the same store.
 _MEMORY_STORES: dict[str, obstore.store.MemoryStore] = {}
 
@@ -58,6 +68,7 @@ def connect(uri: str, options: Mapping[str, str]) -> ObjectStore:
         return _MEMORY_STORES.setdefault(authority, obstore.store.MemoryStore())
     if not authority:
         raise InvalidArgumentError("this URI names no bucket", found=uri, hint=f"write {scheme}://bucket/path")
+    remember_secrets(options)
     try:
         return obstore.store.from_url(f"{scheme}://{authority}", **_arguments(options))
     except (BaseError, ValueError) as error:
@@ -69,15 +80,26 @@ def connect(uri: str, options: Mapping[str, str]) -> ObjectStore:
 
 
 def _arguments(options: Mapping[str, str]) -> dict[str, Any]:
-    arguments: dict[str, Any] = {"config": {}, "client_options": {}}
+    retries: dict[str, Any] = {"max_retries": _MOST_RETRIES, "retry_timeout": _RETRY_TIMEOUT}
+    arguments: dict[str, Any] = {"config": {}, "client_options": dict(_LIMITS), "retry_config": retries}
     for key, value in options.items():
-        if key.lower() in _CLIENT_KEYS:
-            arguments["client_options"][key.lower()] = value
-        elif key.lower() == "max_retries":
-            arguments["retry_config"] = {"max_retries": int(value)}
+        name = key.lower()
+        if name in _CLIENT_KEYS:
+            arguments["client_options"][name] = value
+        elif name == "max_retries":
+            retries[name] = int(value)
+        elif name == "retry_timeout":
+            retries[name] = _duration(value)
         else:
             arguments["config"][key] = value
     return arguments
+
+
+def _duration(text: str) -> timedelta:
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"retry_timeout is a time such as 25s, not {text!r}")
+    return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
 
 
 def _refuse_options(uri: str, options: Mapping[str, str]) -> None:

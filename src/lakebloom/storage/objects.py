@@ -1,8 +1,8 @@
 """S3, Google Cloud Storage, Azure and process memory, through obstore.
 
-A PUT shows its object whole or not at all, so nothing temporary is needed. `put_if_absent` is a conditional PUT; a
-store that speaks S3 has to honour If-None-Match, as AWS, MinIO, R2 and recent Ceph do. Reads are plain GETs of the
-key: nothing is listed, and no metadata is asked for first.
+A PUT shows its object whole or not at all, so nothing temporary is needed. `put_if_absent` is a conditional PUT; that
+the store honours If-None-Match is proven before the first one (`conditional_proof`). Reads are plain GETs of the key:
+nothing is listed, and no metadata is asked for first.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ import obstore
 
 from lakebloom.storage.buffers import as_views
 from lakebloom.storage.checks import check_length, check_new_path, check_path, check_prefix, check_ranges
+from lakebloom.storage.conditional_proof import prove_single_winner
 from lakebloom.storage.conditional_put import OUTCOME_UNKNOWN, create_object
 from lakebloom.storage.object_errors import translated
 from lakebloom.storage.object_stores import connect
 from lakebloom.storage.protocol import StoredFile
+from lakebloom.storage.redaction import StorageOptions
 from lakebloom.storage.temporary import is_temporary
 from lakebloom.storage.uri import split
 
@@ -51,7 +53,7 @@ class ObjectStorage:
 
     def __init__(self, uri: str, options: Mapping[str, str] | None = None) -> None:
         self._uri = uri
-        self._options = dict(options or {})
+        self._options = StorageOptions(options or {})
         self._base = split(uri)[2].strip("/")
         self._store = connect(uri, self._options)
 
@@ -108,8 +110,14 @@ class ObjectStorage:
         key = self._key(check_new_path(path))
         (view,) = as_views(data)
         shown = self._shown(path)
+        self.prove_single_winner()
         with translated(f"could not create {shown}", self._options, hint=OUTCOME_UNKNOWN):
             create_object(self._store, key, view, shown_as=shown, options=self._options)
+
+    def prove_single_winner(self) -> None:
+        """Raise StorageError where the store lets two writers create the same object. Asks it once in a process."""
+        scheme, authority, _ = split(self._uri)
+        prove_single_winner(self._store, f"{scheme}://{authority}", self._base, self._options)
 
     def list(self, prefix: str) -> Iterator[StoredFile]:
         """See Storage.list."""

@@ -1,18 +1,24 @@
 """What an object store said, without the secrets it was configured with.
 
 obstore hides the URLs of Azure requests, but a value it cannot parse is printed as it is, and stores may echo what they
-were sent. Every option is taken for a secret unless it is known not to be one.
+were sent. Every option is taken for a secret unless it is known not to be one; of the public ones, passwords and
+queries inside URLs are secrets. What is known to be secret is remembered for all texts of lakebloom
+(``display.secrets``); here is what only the answers of stores can hold.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import unquote
+
+from lakebloom.display.secrets import remember, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["cause_of", "redacted"]
+__all__ = ["StorageOptions", "cause_of", "redacted", "remember_secrets", "without_userinfo"]
 
 _PUBLIC_KEYS = frozenset(
     {
@@ -28,6 +34,7 @@ _PUBLIC_KEYS = frozenset(
         "max_retries",
         "read_timeout",
         "region",
+        "retry_timeout",
         "skip_signature",
         "timeout",
         "use_emulator",
@@ -35,9 +42,35 @@ _PUBLIC_KEYS = frozenset(
     }
 )
 _VENDORS = ("aws_", "azure_storage_", "azure_", "google_")
-# Anything shorter is no secret, and starring it out would leave nothing of the text.
-_SHORTEST_SECRET = 4
+_SECRET_VARIABLE = re.compile(
+    r"(AWS|AZURE|GOOGLE)_.*(KEY|SECRET|TOKEN|PASSWORD|SAS|SIGNATURE|CREDENTIAL)", re.IGNORECASE
+)
 _LONGEST_TEXT = 400
+# Elements and headers in which a store repeats credentials. <Key> is the name of an object.
+_ECHOES = (
+    (
+        re.compile(r"<((?!Key>)[\w.-]*(?:Token|Secret|Sign|AccessKey|Credential)[\w.-]*)>[^<]+", re.IGNORECASE),
+        r"<\1>***",
+    ),
+    (re.compile(r"(\bauthorization[\"']?\s*[:=]\s*[\"']?)(?:[\w-]+\s+)?\S+", re.IGNORECASE), r"\1***"),
+    (re.compile(r"(\b(?:x-amz-[\w-]+|[\w-]*signature|sig|[\w-]*token)[\"']?\s*[:=]\s*)\S+", re.IGNORECASE), r"\1***"),
+)
+
+
+class StorageOptions(dict[str, str]):
+    """Options of a store, whose text shows no value that may be secret: tools print the variables of a traceback."""
+
+    def __repr__(self) -> str:
+        shown = {key: without_secrets(value) if _bare(key) in _PUBLIC_KEYS else "***" for key, value in self.items()}
+        return repr(shown)
+
+    __str__ = __repr__
+
+
+def remember_secrets(options: Mapping[str, str]) -> None:
+    """Star out the secrets among these options and in the environment from now on."""
+    remember(_secrets(options))
+    remember(value for name, value in os.environ.items() if _SECRET_VARIABLE.match(name))
 
 
 def redacted(error: BaseException, options: Mapping[str, str]) -> str:
@@ -46,26 +79,55 @@ def redacted(error: BaseException, options: Mapping[str, str]) -> str:
     >>> redacted(ValueError("bad token s3cr3t"), {"token": "s3cr3t"})
     'ValueError: bad token ***'
     """
+    remember_secrets(options)
     # obstore adds a dump of its own structures that helps no reader.
-    text = " ".join(str(error).partition("\n\nDebug source")[0].split())
-    for secret in _secrets(options):
-        text = text.replace(secret, "***")
+    text = " ".join(_cleaned(str(error).partition("\n\nDebug source")[0]).split())
     shortened = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
     return f"{type(error).__name__}: {shortened}"
 
 
 def cause_of(error: BaseException, options: Mapping[str, str]) -> BaseException | None:
-    """The error itself, to be shown as the cause of a translated one, unless it would show a secret."""
-    text = str(error)
-    return None if any(secret in text for secret in _secrets(options)) else error
+    """The error itself, to be shown as the cause of a translated one, unless it or its own causes show a secret."""
+    remember_secrets(options)
+    shown: BaseException | None = error
+    while shown is not None:
+        texts = (str(shown), repr(shown), *getattr(shown, "__notes__", ()))
+        if any(_cleaned(text) != text for text in texts):
+            return None
+        shown = shown.__cause__ or shown.__context__
+    return error
+
+
+def without_userinfo(url: str) -> str:
+    """A URL that may be shown."""
+    return without_secrets(url)
+
+
+def _cleaned(text: str) -> str:
+    text = without_secrets(text)
+    for echo, starred in _ECHOES:
+        text = echo.sub(starred, text)
+    return text
 
 
 def _secrets(options: Mapping[str, str]) -> Iterator[str]:
-    # Longest first, so that a secret that contains another one leaves no rest.
-    for key, value in sorted(options.items(), key=lambda item: -len(item[1])):
-        if len(value) >= _SHORTEST_SECRET and _bare(key) not in _PUBLIC_KEYS:
+    for key, value in options.items():
+        if _bare(key) not in _PUBLIC_KEYS:
             yield value
-            yield quote(value, safe="")
+        if "://" in value:
+            yield from _secrets_in_url(value)
+
+
+def _secrets_in_url(url: str) -> Iterator[str]:
+    rest = url.partition("://")[2]
+    user_info, at, _ = rest.rpartition("@")
+    if at and ":" in user_info:
+        password = user_info.partition(":")[2]
+        yield from (user_info, password, unquote(password))
+    query = rest.partition("?")[2]
+    if "=" in query:
+        yield query
+        yield from (part.partition("=")[2] for part in query.split("&") if len(part.partition("=")[2]) >= 8)
 
 
 def _bare(key: str) -> str:

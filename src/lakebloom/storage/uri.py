@@ -32,6 +32,14 @@ _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ALIASES = {"s3a": "s3", "s3n": "s3", "abfss": "abfs"}
 
 
+_WITHOUT_PORTS = frozenset({"s3", "gs", "az", "abfs"})
+# Presigned URLs of S3, GCS and Azure, and what others call the same.
+_SIGNATURE = re.compile(
+    r"[?&](?:sig|signature|x-amz-\w[\w-]*|x-goog-\w[\w-]*|awsaccesskeyid|googleaccessid|[\w-]*(?:token|secret|password))=",
+    re.IGNORECASE,
+)
+
+
 def normalise(location: str | os.PathLike[str]) -> str:
     """The canonical form of what a user gave: a URI, or a local path relative to the working directory.
 
@@ -98,13 +106,32 @@ def split(uri: str) -> tuple[str, str, str]:
     return scheme, authority, slash + path
 
 
+def _refuse_secrets(scheme: str, authority: str, path: str) -> None:
+    """Raise for a location that carries a secret: locations are recorded and shown. What was found is not repeated."""
+    user_info, _, host = authority.rpartition("@")
+    # A slash in a password ends the authority too early: s3://KEY:pass/word@bucket. Buckets have no ports.
+    port = host.partition(":")[2]
+    is_odd = [not port.isdigit(), "@" in path]
+    is_cut_password = bool(port) and (any(is_odd) if scheme in _WITHOUT_PORTS else all(is_odd))
+    if ":" in user_info or is_cut_password:
+        raise InvalidArgumentError(
+            f"a {scheme}: URI must not carry a password",
+            hint="pass credentials as options or in the environment",
+        )
+    if "?" in path and _SIGNATURE.search(path):
+        raise InvalidArgumentError(
+            f"a {scheme}: URI must not carry a signature or a token",
+            hint="pass it as an option, such as sas_key, or in the environment",
+        )
+
+
 def _parse(uri: str) -> tuple[str, str, str]:
     match = _SCHEME.match(uri)
     rest = uri[match.end() :] if match else ""
     if match is None or not rest.startswith("/"):
         raise InvalidArgumentError(
             "this is neither an absolute path nor a URI",
-            found=uri or "''",
+            found=_shown(uri) or "''",
             hint="write scheme://authority/path, or ./name for a local name with a colon",
         )
     authority, path = "", rest
@@ -116,11 +143,7 @@ def _parse(uri: str) -> tuple[str, str, str]:
 
 def _join(scheme: str, authority: str, path: str) -> str:
     scheme = _ALIASES.get(scheme, scheme)
-    if ":" in authority.rpartition("@")[0]:
-        raise InvalidArgumentError(
-            f"a {scheme}: URI must not carry a password",
-            hint="pass credentials as options or in the environment",
-        )
+    _refuse_secrets(scheme, authority, path)
     if scheme == "file":
         if authority not in {"", "localhost"}:
             raise InvalidArgumentError(
@@ -151,5 +174,7 @@ def _check_characters(path: str) -> None:
 
 
 def _shown(uri: str) -> str:
-    # A presigned URL carries its secret behind the question mark.
-    return uri.partition("?")[0]
+    # A presigned URL carries its secret behind the question mark, others before the last at sign.
+    before = uri.partition("?")[0]
+    user_info, at, rest = before.rpartition("@")
+    return f"***@{rest}" if at and ":" in user_info else before

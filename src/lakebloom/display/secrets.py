@@ -1,0 +1,87 @@
+"""Text that may leave the process: without the secrets that are known, and without those that URLs carry.
+
+Every text of a ``LakebloomError`` goes through ``without_secrets``. Whoever is given a secret calls ``remember``; it is
+then starred out in each of the forms in which stores and libraries write it.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["remember", "without_secrets"]
+
+_STARS = "***"
+# Anything shorter is no secret, and starring it out would leave nothing of a text.
+_SHORTEST = 4
+# A process that is given new tokens for years forgets the oldest.
+_MOST_FORMS = 20_000
+
+# user:password@ after "://", with slashes in the password; host:8020/a@b is no password.
+_USER_INFO = re.compile(r"(://)[^\s/@:]*:(?!\d{1,5}/)\S*@")
+# The query of a URL: a signature, a token, an expiry. A pattern such as part-??.parquet has no "=".
+_QUERY = re.compile(r"(://[^\s?]*\?)[^\s=]*=\S*")
+
+_lock = threading.Lock()
+_forms: dict[str, None] = {}
+_longest_first: tuple[str, ...] = ()
+
+
+def remember(secrets: Iterable[str]) -> None:
+    """Star these texts out wherever one of them would be shown from now on."""
+    global _longest_first
+    new = {form for secret in secrets if secret not in _forms for form in _written(secret)}
+    if not new:
+        return
+    with _lock:
+        _forms.update(dict.fromkeys(sorted(new)))
+        for oldest in list(_forms)[: max(0, len(_forms) - _MOST_FORMS)]:
+            del _forms[oldest]
+        # So that a secret that contains another one leaves no rest.
+        _longest_first = tuple(sorted(_forms, key=len, reverse=True))
+
+
+def without_secrets(text: str) -> str:
+    """Return a text with known secrets, passwords in URLs and queries of URLs starred out.
+
+    >>> without_secrets("could not read https://user:pa/ss@host/a.parquet?X-Amz-Signature=abc")
+    'could not read https://***@host/a.parquet?***'
+    """
+    for secret in _longest_first:
+        if secret in text:
+            text = text.replace(secret, _STARS)
+    if "://" not in text:
+        return text
+    return _QUERY.sub(rf"\1{_STARS}", _USER_INFO.sub(rf"\1{_STARS}@", text))
+
+
+def _written(secret: str) -> Iterator[str]:
+    """Yield a secret as it is, and as JSON, XML, URLs, Python and headers write it."""
+    from base64 import b64encode, urlsafe_b64encode
+    from html import escape
+    from json import dumps
+    from urllib.parse import quote, quote_plus
+
+    raw = secret.encode("utf-8", "surrogateescape")
+    forms = [
+        secret,
+        secret.strip(),
+        " ".join(secret.split()),
+        quote(raw, safe=""),
+        quote(raw),
+        quote_plus(raw),
+        escape(secret),
+        dumps(secret)[1:-1],
+        dumps(secret, ensure_ascii=False)[1:-1],
+        repr(secret)[1:-1],
+        b64encode(raw).decode("ascii"),
+        urlsafe_b64encode(raw).decode("ascii"),
+    ]
+    # A key in several lines may be quoted one line at a time.
+    lines = re.split(r"\s+|\\n|\"", secret)
+    yield from (form for form in forms if len(form) >= _SHORTEST)
+    yield from (line for line in lines if len(line) >= 16)

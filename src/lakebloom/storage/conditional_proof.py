@@ -1,0 +1,85 @@
+"""Proof that a store lets one writer through, found before the first commit and remembered for the process.
+
+Some servers that speak S3, and proxies in front of others, ignore If-None-Match and answer 200: two writers would both
+believe that they committed the same version, and one commit would be lost. So the first put-if-absent to a bucket is
+preceded by two others, of a key that nobody else uses:
+
+    PUT  probe "first"     must be stored
+    PUT  probe "second"    must be refused
+    GET  probe             must be "first"
+    DELETE probe
+
+Only writers pay for it, once for each bucket and process. The probe has the name of an unfinished file: no listing
+shows it, and a vacuum removes what a crash leaves.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import obstore
+from obstore.exceptions import AlreadyExistsError as TakenError
+from obstore.exceptions import GenericError, NotSupportedError, PreconditionError
+
+from lakebloom.errors import StorageError
+from lakebloom.storage.conditional_put import create_object
+from lakebloom.storage.object_errors import translated
+from lakebloom.storage.redaction import cause_of, redacted, without_userinfo
+from lakebloom.storage.temporary import temporary_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from obstore.store import ObjectStore
+
+__all__ = ["prove_single_winner"]
+
+_PROVEN: set[tuple[str, frozenset[tuple[str, str]]]] = set()
+_FIRST, _SECOND = b"lakebloom: first", b"lakebloom: second"
+_NOT_IMPLEMENTED = "501 Not Implemented"
+_HINT = "keep the index on a store that honours If-None-Match, on HDFS or on local disk; the table may stay where it is"
+
+
+def prove_single_winner(store: ObjectStore, bucket_uri: str, base: str, options: Mapping[str, str]) -> None:
+    """Raise StorageError unless the store refuses to create an object that exists. Asks it once in a process."""
+    key = bucket_uri, frozenset(options.items())
+    if key in _PROVEN or bucket_uri.startswith("memory:"):
+        return
+    name = _name(bucket_uri, options)
+    probe = f"{base}/{temporary_name()}" if base else temporary_name()
+    with translated(f"could not find out whether {name} refuses to create an object twice", options):
+        try:
+            _probe(store, probe, name, options)
+        finally:
+            # Whoever may not delete can still commit.
+            with suppress(Exception):
+                obstore.delete(store, probe)
+    _PROVEN.add(key)
+
+
+def _probe(store: ObjectStore, probe: str, name: str, options: Mapping[str, str]) -> None:
+    try:
+        create_object(store, probe, memoryview(_FIRST), shown_as=f"a probe in {name}", options=options)
+        obstore.put(store, probe, _SECOND, mode="create")
+    except (TakenError, PreconditionError) as error:
+        if bytes(obstore.get(store, probe).bytes()) != _FIRST:
+            raise _refusal(name, "a store that refuses to create an object twice, and replaces it all the same") from (
+                cause_of(error, options)
+            )
+        return
+    except (NotSupportedError, NotImplementedError, GenericError, StorageError) as error:
+        if isinstance(error, (GenericError, StorageError)) and _NOT_IMPLEMENTED not in str(error):
+            raise  # not reached, or not allowed: that says nothing of the store
+        found = f"a store without conditional writes ({redacted(error, options)})"
+        raise _refusal(name, found) from cause_of(error, options)
+    raise _refusal(name, "a store that ignores If-None-Match: it created the same object twice")
+
+
+def _refusal(name: str, found: str) -> StorageError:
+    return StorageError(f"an index cannot be kept in {name}", found=found, hint=_HINT)
+
+
+def _name(bucket_uri: str, options: Mapping[str, str]) -> str:
+    endpoints = [value for key, value in options.items() if key.lower().endswith(("endpoint", "endpoint_url"))]
+    return f"{bucket_uri} at {without_userinfo(endpoints[0])}" if endpoints else bucket_uri

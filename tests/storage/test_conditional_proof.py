@@ -1,0 +1,134 @@
+"""Stores that do not keep the promise of a conditional PUT are refused before the first commit, by name.
+
+A proxy in front of a real server plays the stores: what it does to a PUT with If-None-Match is what they do.
+"""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import uuid
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakebloom.errors import LakebloomError, StorageError
+from lakebloom.storage import open_storage
+from lakebloom.store.log import Log
+from tests.store.examples import entry
+
+from .conftest import BUCKET, s3_options_for
+from .lossy import Fault, LossyProxy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# What a store answers to a PUT of an object that exists, and whether it replaces it.
+STORES = {
+    "ignores the header": (None, True),
+    "says yes and keeps the first": (200, False),
+    "says no and keeps the second": (412, True),
+    "has no conditional writes": (501, False),
+}
+
+
+class FaultyStore:
+    """A real server, but for one answer."""
+
+    def __init__(self, upstream: str, status: int | None, replaces: bool) -> None:
+        self.paths: set[str] = set()
+        store, host = self, upstream.removeprefix("http://")
+
+        class Handler(BaseHTTPRequestHandler):
+            def answer(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                headers = {k: v for k, v in self.headers.items() if k.lower() != "if-none-match"}
+                is_conditional = "if-none-match" in map(str.lower, self.headers)
+                is_second = is_conditional and (self.path in store.paths or status == 501)
+                if self.command == "PUT":
+                    store.paths.add(self.path)
+                if is_second and not replaces:
+                    self.reply(status or 200, [], b"")
+                    return
+                connection = http.client.HTTPConnection(host)
+                connection.request(self.command, self.path, body, headers)
+                response = connection.getresponse()
+                content = response.read()
+                connection.close()
+                code = status if is_second and status is not None else response.status
+                self.reply(code, response.getheaders(), content)
+
+            def reply(self, code: int, headers: list[tuple[str, str]], content: bytes) -> None:
+                self.send_response(code)
+                for name, value in headers:
+                    if name.lower() not in {"content-length", "transfer-encoding", "connection", "server", "date"}:
+                        self.send_header(name, value)
+                if not any(name.lower() == "etag" for name, _ in headers):
+                    self.send_header("ETag", '"1"')
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(content)
+
+            do_DELETE = do_GET = do_HEAD = do_POST = do_PUT = answer  # noqa: N815 - http.server's names
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
+        self.thread.start()
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+@pytest.fixture(params=STORES)
+def faulty(request: pytest.FixtureRequest, s3_endpoint: str) -> Iterator[FaultyStore]:
+    store = FaultyStore(s3_endpoint, *STORES[request.param])
+    yield store
+    store.close()
+
+
+def test_no_commit_is_made_to_a_store_that_lets_two_writers_through(faulty: FaultyStore) -> None:
+    location = f"s3://{BUCKET}/{uuid.uuid4().hex}"
+    storage = open_storage(location, s3_options_for(faulty.endpoint))
+    for _ in range(2):  # a refusal is no proof
+        with pytest.raises(StorageError, match=f"an index cannot be kept in s3://{BUCKET} at {faulty.endpoint}"):
+            Log(storage, "i").create(entry())
+    assert list(storage.list("")) == []
+    assert list(storage.temporaries("")) == [], "the probe is cleaned up"
+
+
+def test_readers_and_writers_of_other_files_are_not_asked_to_prove_anything(faulty: FaultyStore) -> None:
+    storage = open_storage(f"s3://{BUCKET}/{uuid.uuid4().hex}", s3_options_for(faulty.endpoint))
+    storage.write("a", b"1")
+    assert bytes(storage.read("a")) == b"1"
+    assert len(faulty.paths) == 1
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [[*first, fault] for first in ([], [Fault.NONE]) for fault in Fault if fault is not Fault.NONE],
+    ids=lambda faults: "+".join(fault.name for fault in faults),
+)
+def test_lost_answers_do_not_make_a_good_store_a_bad_one(s3_endpoint: str, faults: list[Fault]) -> None:
+    with LossyProxy(s3_endpoint, faults, meets_probes=True) as proxy:
+        storage = open_storage(f"s3://{BUCKET}/{uuid.uuid4().hex}", s3_options_for(proxy.endpoint))
+        storage.put_if_absent("log/1", b"1")
+        assert bytes(storage.read("log/1")) == b"1"
+
+
+def test_a_store_that_cannot_be_reached_is_not_called_a_bad_one(s3_endpoint: str) -> None:
+    with LossyProxy(s3_endpoint, [Fault.REQUEST_LOST] * 50, meets_probes=True) as proxy:
+        storage = open_storage(f"s3://{BUCKET}/{uuid.uuid4().hex}", s3_options_for(proxy.endpoint))
+        with pytest.raises(LakebloomError) as caught:
+            storage.put_if_absent("log/1", b"1")
+    assert "cannot be kept" not in str(caught.value)
