@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import lakebloom.parquet
-from lakebloom.errors import EncryptedFileError
+from lakebloom.errors import EncryptedFileError, InvalidArgumentError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,3 +97,24 @@ def test_filters_that_spark_encrypted(spark: SparkSession, tmp_path: Path, foote
         lakebloom.parquet.might_contain(path, "id", 5, key_retriever=lambda _: bytes(16))
     with pytest.raises(EncryptedFileError, match="no key_retriever"):
         lakebloom.parquet.might_contain(path, "id", 5)
+
+
+@pytest.mark.usefixtures("_key_service")
+@pytest.mark.parametrize("footer", ["plain", "encrypted"])
+def test_an_index_of_encrypted_columns_has_to_be_allowed(spark: SparkSession, tmp_path: Path, footer: str) -> None:
+    table = str(tmp_path / "t")
+    options = {f"{CRYPTO}.plaintext.footer": str(footer == "plain").lower()}
+    frame = spark.range(0, 1000, 1, 4).selectExpr("id", "concat('user-', id) AS name", "id AS open")
+    frame.write.options(**OPTIONS, **options).parquet(table)
+    lake = lakebloom.Lakebloom(spark, str(tmp_path / "indexes"))
+    keys_found = {key: value for key, value in OPTIONS.items() if "class" in key or "wrapping" in key}
+    read = spark.read.options(**keys_found).schema(frame.schema).parquet(table)
+    with pytest.raises(EncryptedFileError) as caught:
+        lake.create_index(read, lakebloom.BloomIndexConfig("refused", ["id"]))
+    assert footer == "encrypted" or "allow_plaintext_filters=True" in str(caught.value)
+    report = lake.create_index(read, lakebloom.BloomIndexConfig("i", ["id"], allow_plaintext_filters=True))
+    assert report.files == 4
+    assert lake.candidates("i", lakebloom.col("id") == 700).num_rows == 1
+    by_group = lakebloom.BloomIndexConfig("r", ["id"], granularity="row_group", allow_plaintext_filters=True)
+    with pytest.raises(InvalidArgumentError, match="granularity"):
+        lake.create_index(read, by_group)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lakebloom.errors import AccessDeniedError, DataFileError, LakebloomError
+from lakebloom.errors import AccessDeniedError, DataFileError, LakebloomError, NotParquetError
 from lakebloom.storage import normalise
 from lakebloom.tables.parquet_columns import ColumnSpec, ParquetColumns
 from tests.tables.reading import read
@@ -31,7 +31,7 @@ def whole(tmp_path: Path) -> Path:
 def test_what_is_no_parquet_file(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(content)
-    with pytest.raises(DataFileError, match=r"a\.parquet as Parquet"):
+    with pytest.raises(NotParquetError, match=r"a\.parquet is no Parquet file"):
         read(path, x="string")
 
 

@@ -66,6 +66,10 @@ def create(
     global_filter: Annotated[
         bool, typer.Option("--global-filter", help="Also keep one filter over each whole column, for joins.")
     ] = False,
+    allow_plaintext_filters: Annotated[
+        bool,
+        typer.Option("--allow-plaintext-filters", help="Index columns that are encrypted, in filters that are not."),
+    ] = False,
     format: Format = "parquet",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the price tag and build nothing.")] = False,
 ) -> None:
@@ -79,6 +83,7 @@ def create(
         expected_items=expected_items,
         granularity=_granularity(granularity),  # type: ignore[arg-type]
         global_filter=global_filter,
+        allow_plaintext_filters=allow_plaintext_filters,
     )
     if dry_run and _needs_no_spark(source, format):
         session.output.record(session.lake().price_index(source, config))

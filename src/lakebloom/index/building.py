@@ -60,7 +60,7 @@ def shape_of(
     workshop: Workshop, config: ConfigRecord, source: SourceRecord, files: Sequence[TableFile]
 ) -> estimate.Shape:
     """Return about how many units and rows some files have. Raises what is wrong with them where none can be read."""
-    if not all(is_reachable(file.uri) for file in files):
+    if config.allow_plaintext_filters or not all(is_reachable(file.uri) for file in files):
         if config.granularity != "file":
             raise InvalidArgumentError(
                 "files that only Spark can read are indexed whole",
@@ -100,6 +100,7 @@ def plan_build(
         case_sensitive=source.case_sensitive,
         global_blocks=_largest_global(workshop.settings) if config.global_filter else None,
         from_embedded=from_embedded,
+        allow_plaintext_filters=config.allow_plaintext_filters,
     )
 
 

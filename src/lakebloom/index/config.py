@@ -26,7 +26,9 @@ class BloomIndexConfig:
     the false-positive rate of one filter; "auto" lets it follow the number of units, so that a lookup opens a quarter
     of a unit in vain. ``expected_items`` fixes the size of every filter instead of taking it from the data.
     ``granularity`` is what one filter covers: a "file", a "row_group", or a number of rows. ``global_filter`` also
-    keeps one filter over each whole column, for joins.
+    keeps one filter over each whole column, for joins. ``allow_plaintext_filters`` lets Spark's own reader, with the
+    session's keys, index columns that are encrypted in Parquet files: a filter tells in clear which values a file may
+    have, to everyone who can read the index (docs/SECURITY.md).
 
     >>> BloomIndexConfig("by_user", ["user_id"]).granularity
     'file'
@@ -38,6 +40,7 @@ class BloomIndexConfig:
     expected_items: int | None = None
     granularity: Granularity = "file"
     global_filter: bool = False
+    allow_plaintext_filters: bool = False
 
     def __post_init__(self) -> None:
         require_name(self.name)
@@ -52,8 +55,9 @@ class BloomIndexConfig:
                     'granularity must be "file", "row_group" or a number of rows', found=self.granularity
                 )
             self._set("granularity", _count("granularity", self.granularity))
-        if not isinstance(self.global_filter, bool):
-            raise InvalidArgumentError("global_filter must be True or False", found=self.global_filter)
+        for name in ("global_filter", "allow_plaintext_filters"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidArgumentError(f"{name} must be True or False", found=getattr(self, name))
 
     @classmethod
     def lance(
@@ -64,6 +68,7 @@ class BloomIndexConfig:
         expected_items: int | None = None,
         granularity: Granularity = 8192,
         global_filter: bool = False,
+        allow_plaintext_filters: bool = False,
     ) -> BloomIndexConfig:
         """Return a configuration with the zones of a Lance index: a filter for 8192 rows, wrong once in 1754 times.
 
@@ -73,7 +78,7 @@ class BloomIndexConfig:
         >>> zones.granularity, zones.fpp
         (8192, 0.00057)
         """
-        return cls(name, columns, fpp, expected_items, granularity, global_filter)
+        return cls(name, columns, fpp, expected_items, granularity, global_filter, allow_plaintext_filters)
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)

@@ -204,6 +204,7 @@ def _resolved(config: BloomIndexConfig, source: SourceRecord, schema: Sequence[C
         expected_items=config.expected_items,
         granularity=config.granularity,
         global_filter=config.global_filter,
+        allow_plaintext_filters=config.allow_plaintext_filters,
     )
 
 

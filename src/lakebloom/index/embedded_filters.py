@@ -20,6 +20,7 @@ from lakebloom.sbbf.decimals import min_bytes
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.tables.calendars import trusted_values
 from lakebloom.tables.columns import format_name
+from lakebloom.tables.parquet.footer import ArrowFooter, read_arrow_footer
 from lakebloom.tables.parquet_columns import row_group_shapes
 from lakebloom.tables.parquet_paths import find_leaf
 from lakebloom.tables.parquet_types import describe, require_readable
@@ -75,8 +76,9 @@ def filters_of(uri: str, plan: BuildPlan) -> FileFilters:
     Raises DataFileError for what is no Parquet file, and NotFoundError, AccessDeniedError or StorageError.
     """
     with open_source(uri, plan.storage_options) as source, reading(uri):
-        parquet = parquet_file(uri, source)
-        file = _File(parquet.metadata, parquet.reader.column_paths, source, plan)
+        footer = read_arrow_footer(uri, source)
+        parquet = parquet_file(uri, source, footer)
+        file = _File(uri, footer, parquet.reader.column_paths, source, plan)
         taken: dict[int, list[TakenFilter]] = {}
         refused = []
         for number, column in enumerate(plan.columns):
@@ -92,16 +94,20 @@ def filters_of(uri: str, plan: BuildPlan) -> FileFilters:
 class _File:
     """A file whose filters are looked at."""
 
-    def __init__(self, metadata: Any, paths: Sequence[Sequence[str]], source: Any, plan: BuildPlan) -> None:
-        self._metadata, self._paths, self._source, self._plan = metadata, paths, source, plan
-        self.shapes = row_group_shapes(metadata)
-        self.bytes_read: int = metadata.serialized_size
+    def __init__(
+        self, uri: str, footer: ArrowFooter, paths: Sequence[Sequence[str]], source: Any, plan: BuildPlan
+    ) -> None:
+        self._uri, self._footer, self._paths, self._source, self._plan = uri, footer, paths, source, plan
+        self._metadata = footer.metadata
+        self.shapes = row_group_shapes(self._metadata)
+        self.bytes_read: int = self._metadata.serialized_size
 
     def take(self, column: ColumnSpec) -> list[TakenFilter]:
         """Return a column's filters by unit."""
         number = find_leaf(self._paths, column.path, case_sensitive=self._plan.case_sensitive)
         if number is None:  # NULL in every row
             return self._units([TakenFilter(Sbbf(1), shape.row_count) for shape in self.shapes])
+        self._footer.require_plain(self._uri, [number])
         family = self._require_same_bytes(number, column)
         nulls = [self._null_count(group, number, family) for group in range(len(self.shapes))]
         if nulls == [shape.row_count for shape in self.shapes]:

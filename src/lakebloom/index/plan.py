@@ -47,6 +47,8 @@ class BuildPlan:
     """The size of the partial global filters, None where none are wanted."""
     from_embedded: bool = False
     """Whether filters that files already have are taken where they can be."""
+    allow_plaintext_filters: bool = False
+    """Whether Spark's own reader, with its keys, reads Parquet files that are encrypted."""
     build_id: str = field(default_factory=new_operation_id)
 
     def segment_id(self, group: int) -> str:

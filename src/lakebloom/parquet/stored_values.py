@@ -17,6 +17,7 @@ from thrift.Thrift import TType
 from lakebloom.errors import DataFileError
 from lakebloom.parquet.footer import MAGIC
 from lakebloom.parquet.thrift_tree import Items, Struct, serialise
+from lakebloom.tables.parquet.footer import ArrowFooter
 from lakebloom.tables.parquet_batches import plan_batches
 from lakebloom.tables.sources import open_source, parquet_file, reading
 
@@ -48,6 +49,7 @@ class StoredValues:
         self._uri, self._footer, self._leaf = uri, footer, leaf
         with reading(uri):
             self._metadata = arrow_metadata(_untyped(footer, leaf))
+        self._arrow_footer = ArrowFooter(self._metadata, frozenset())  # encrypted files are refused before
         self._source = open_source(uri, options)
 
     def __enter__(self) -> StoredValues:
@@ -82,7 +84,7 @@ class StoredValues:
             plan = plan_batches(group.num_rows, {dotted: (chunk, "bytes" if is_text else "other")})
             # A row of a list has many values; memory follows these.
             rows = max(1, plan.rows * group.num_rows // max(chunk.num_values, group.num_rows, 1))
-            reader = parquet_file(self._uri, self._source, metadata=self._metadata, dictionaries=plan.dictionaries)
+            reader = parquet_file(self._uri, self._source, self._arrow_footer, dictionaries=plan.dictionaries)
             batches = reader.iter_batches(rows, [number], use_threads=False)
         while True:
             with reading(self._uri):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
-from lakebloom.errors import BuildFailedError, InvalidArgumentError
+from lakebloom.errors import BuildFailedError, EncryptedFileError, InvalidArgumentError
 from lakebloom.index.build_segment import build_segment
 from lakebloom.index.plan import BuildPlan, BuildResult, FileGroup, GroupResult, Progress
 from lakebloom.spark.changed_files import without_changed
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from lakebloom.tables.files import TableFile
 
 _RANGE = 1 << 16
+_KEYS_SETTING = "parquet.crypto.factory.class"
+"""With it parquet-java finds keys."""
 _NOT_INSTALLED = "No module named 'lakebloom'"
 
 
@@ -65,7 +67,10 @@ class SparkBuilder:
         """Run the tasks and gather what they did."""
         storage = self._catalog.index(plan.index_uri.rpartition("/")[2]).storage
         capture = not reachable(plan.index_uri)
-        scanned = source.format != "parquet" or not all(reachable(file.uri) for group in groups for file in group.files)
+        files = [file for group in groups for file in group.files]
+        scanned = source.format != "parquet" or plan.allow_plaintext_filters or not all(map(_is_reachable, files))
+        if scanned and source.format == "parquet" and not plan.allow_plaintext_filters:
+            _require_no_keys(self._spark, source)
         if scanned and plan.granularity != "file":
             raise InvalidArgumentError(
                 "Spark's own scan, which reads these files, gives no row positions",
@@ -96,6 +101,24 @@ class SparkBuilder:
             done = {group.group: 0 if group.segment is None else group.segment.num_rows for group in result.groups}
             progress(progress_of(groups, done))
         return result
+
+
+def _is_reachable(file: TableFile) -> bool:
+    return reachable(file.uri)
+
+
+def _require_no_keys(spark: SparkSession, source: SourceRecord) -> None:
+    """Refuse a scan that may decrypt columns: their filters would tell in clear which values they have."""
+    given = {key.lower(): value for key, value in source.options.items()}.get(_KEYS_SETTING)
+    found = given or spark.conf.get(_KEYS_SETTING, "") or spark.conf.get(f"spark.hadoop.{_KEYS_SETTING}", "")
+    if not found and not is_connect(spark):
+        found = spark._jsparkSession.sessionState().newHadoopConf().get(_KEYS_SETTING)
+    if found:
+        raise EncryptedFileError(
+            "Spark would read these files with keys, and filters of encrypted columns tell in clear what is in them",
+            found=f"{_KEYS_SETTING}={found}",
+            hint="if that may be, create the index with allow_plaintext_filters=True",
+        )
 
 
 @contextmanager

@@ -65,6 +65,8 @@ class ConfigRecord(Record, frozen=True):
     expected_items: int | None
     granularity: Granularity
     global_filter: bool
+    allow_plaintext_filters: bool = False
+    """Whether columns that are encrypted in the files may be indexed."""
 
 
 class TileRecord(Record, frozen=True):

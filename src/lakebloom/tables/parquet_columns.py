@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from lakebloom.errors import DataFileError, InvalidArgumentError
 from lakebloom.tables.calendars import require_trusted, trusted_values
 from lakebloom.tables.columns import ColumnPath, arrow_type, format_name
+from lakebloom.tables.parquet.footer import read_arrow_footer
 from lakebloom.tables.parquet_batches import plan_batches
 from lakebloom.tables.parquet_paths import find_leaf
 from lakebloom.tables.parquet_types import convert, require_readable
@@ -64,6 +65,12 @@ class _Leaf:
         return ".".join(self.path)
 
 
+_IN_CLEAR = (
+    "its filters would tell in clear which values it has; if that may be, allow_plaintext_filters=True lets Spark read "
+    "it with the keys that the session has"
+)
+
+
 class ParquetColumns:
     """Columns of the Parquet file at a canonical URI, open for reading.
 
@@ -87,12 +94,14 @@ class ParquetColumns:
         self._source = open_source(uri, options or {})
         try:
             with reading(uri):
-                first = parquet_file(uri, self._source)
-                self._metadata = first.metadata
+                self._footer = read_arrow_footer(uri, self._source)
+                first = parquet_file(uri, self._source, self._footer)
+                self._metadata = self._footer.metadata
                 self._readers: dict[tuple[str, ...], pq.ParquetFile] = {(): first}
                 self.row_groups = row_group_shapes(self._metadata)
                 paths = first.reader.column_paths
             self._leaves = [self._find(column, paths, case_sensitive) for column in columns]
+            self._footer.require_plain(uri, [leaf.number for leaf in self._leaves if leaf is not None], _IN_CLEAR)
         except BaseException:
             self.close()
             raise
@@ -155,7 +164,7 @@ class ParquetColumns:
             plan = plan_batches(facts.num_rows, chunks)
             reader = self._readers.get(plan.dictionaries)
             if reader is None:
-                reader = parquet_file(self._uri, self._source, metadata=self._metadata, dictionaries=plan.dictionaries)
+                reader = parquet_file(self._uri, self._source, self._footer, dictionaries=plan.dictionaries)
                 self._readers[plan.dictionaries] = reader
             batches = reader.iter_batches(plan.rows, [row_group], list(chunks), use_threads=False)
         self.bytes_read += sum(chunk.total_compressed_size for chunk, _ in chunks.values())

@@ -19,6 +19,7 @@ from lakebloom.errors import ColumnNotFoundError, DataFileError
 from lakebloom.tables.columns import ColumnPath
 from lakebloom.tables.files import TableFile
 from lakebloom.tables.listing import list_files
+from lakebloom.tables.parquet.footer import ArrowFooter, read_arrow_footer
 from lakebloom.tables.partitions import partition_values
 from lakebloom.tables.sources import open_source, parquet_file, reading
 from lakebloom.tables.spark_schema import arrow_schema, defaults, leaf_types
@@ -100,8 +101,9 @@ class TableRows:
         with open_source(file.uri, self._options) as source, reading(file.uri):
             known = self._footers.get(file) if use_kept else None
             if known is None:
-                parquet = parquet_file(file.uri, source)
-                known = _Footer(parquet.metadata, StoredColumns(parquet, case_sensitive=self._case_sensitive))
+                footer = read_arrow_footer(file.uri, source)
+                parquet = parquet_file(file.uri, source, footer)
+                known = _Footer(footer, StoredColumns(parquet, footer, case_sensitive=self._case_sensitive))
                 yield OpenFile(self, file, parquet, known, source, asked)
                 return
             plain = self.kept_view(file, known, asked).names
@@ -115,8 +117,9 @@ class TableRows:
         """Yield the rows of some row groups (None: all) in batches, with the memory of one. Raises DataFileError."""
         with open_source(file.uri, self._options) as source:
             with reading(file.uri):
-                parquet = parquet_file(file.uri, source)
-                view = self.view(file, StoredColumns(parquet, case_sensitive=self._case_sensitive), schema)
+                footer = read_arrow_footer(file.uri, source)
+                parquet = parquet_file(file.uri, source, footer)
+                view = self.view(file, StoredColumns(parquet, footer, case_sensitive=self._case_sensitive), schema)
                 groups = list(range(parquet.metadata.num_row_groups) if row_groups is None else row_groups)
             for group in groups:
                 for table in _tables(file, parquet, group, view.names):
@@ -141,6 +144,9 @@ class TableRows:
         found = {field.name: stored.find(field.name) for field in schema if field.name not in partitions}
         for name in (name for name, in_file in found.items() if in_file is None):
             self._require_no_default(file, name)
+        for in_file in found.values():
+            if in_file is not None:
+                stored.require_plain(file.uri, in_file)
         return _View(schema, stored, {name: known for name, known in found.items() if known is not None}, partitions)
 
     def _require_no_default(self, file: TableFile, name: str) -> None:
@@ -203,8 +209,9 @@ class OpenFile:
 class _Footer:
     """What is known of a file, in the forms in which it is needed again and again."""
 
-    def __init__(self, metadata: Any, stored: StoredColumns) -> None:
-        self.metadata, self.stored = metadata, stored
+    def __init__(self, footer: ArrowFooter, stored: StoredColumns) -> None:
+        self.footer, self.stored = footer, stored
+        self.metadata = metadata = footer.metadata
         self.row_counts: list[int] = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         self.views: dict[tuple[str, ...], _View] = {}
 
@@ -215,7 +222,7 @@ class _Footer:
         if first is None:
             return []
         group = self.metadata.row_group(first)
-        chunks = (group.column(i) for i in range(group.num_columns))
+        chunks = (group.column(i) for i in range(group.num_columns) if i not in self.footer.encrypted)
         return [
             chunk.path_in_schema
             for chunk in chunks
@@ -230,7 +237,7 @@ class _Footer:
         Most of what is decoded is not taken, and numbers are decoded faster than what they stand for.
         """
         dictionaries = [name for name in self.repeating if name not in plain]
-        return parquet_file(uri, source, metadata=self.metadata, dictionaries=dictionaries)
+        return parquet_file(uri, source, self.footer, dictionaries=dictionaries)
 
 
 class _Footers:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,6 +22,8 @@ from lakebloom.tables.listing import is_remote
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from lakebloom.tables.parquet.footer import ArrowFooter
 
 __all__ = ["open_source", "parquet_file", "reading"]
 
@@ -45,12 +47,12 @@ def open_source(uri: str, options: Mapping[str, str]) -> pa.NativeFile:
 
 
 def parquet_file(
-    uri: str, source: pa.NativeFile, *, metadata: Any = None, dictionaries: Sequence[str] = ()
+    uri: str, source: pa.NativeFile, footer: ArrowFooter, *, dictionaries: Sequence[str] = ()
 ) -> pq.ParquetFile:
-    """Read the footer, or take a parsed one; `dictionaries` are dotted paths of columns to read as such."""
+    """Open a file whose footer was read; `dictionaries` are dotted paths of columns to read as such."""
     return pq.ParquetFile(
         source,
-        metadata=metadata,
+        metadata=footer.metadata,
         read_dictionary=list(dictionaries) or None,
         buffer_size=_REMOTE_BUFFER_BYTES if is_remote(uri) else _LOCAL_BUFFER_BYTES,
         pre_buffer=False,

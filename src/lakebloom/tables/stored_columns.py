@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     import pyarrow.parquet as pq
 
+    from lakebloom.tables.parquet.footer import ArrowFooter
     from lakebloom.tables.parquet_types import Family
 
 __all__ = ["StoredColumns"]
@@ -42,13 +43,16 @@ _SPARK_NAMES = {
 class StoredColumns:
     """The columns that a Parquet file has."""
 
-    def __init__(self, parquet: pq.ParquetFile, *, case_sensitive: bool) -> None:
+    def __init__(self, parquet: pq.ParquetFile, footer: ArrowFooter, *, case_sensitive: bool) -> None:
         self._case_sensitive = case_sensitive
+        self._arrow_footer = footer
+        self._starts: dict[str, int] = {}
         self._footer = parquet.metadata.metadata
         self._leaves: dict[str, list[Any]] = {}
         schema, at = parquet.metadata.schema, 0
         for field in parquet.schema_arrow:
             count = _count_leaves(field.type)
+            self._starts[field.name] = at
             self._leaves[field.name] = [schema.column(i) for i in range(at, at + count)]
             at += count
         self._names = parquet.schema_arrow.names
@@ -61,6 +65,12 @@ class StoredColumns:
         """
         number = _find(self._names, name, case_sensitive=self._case_sensitive)
         return None if number is None else self._names[number]
+
+    def require_plain(self, uri: str, name: str) -> None:
+        """Raise EncryptedFileError where a top-level column of the file is encrypted, or some of it."""
+        if self._arrow_footer.encrypted:
+            start = self._starts[name]
+            self._arrow_footer.require_plain(uri, range(start, start + len(self._leaves[name])))
 
     def is_plain(self, name: str) -> bool:
         """Tell whether there is a top-level column of this name, and it holds no others."""

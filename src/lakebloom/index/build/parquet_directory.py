@@ -11,9 +11,10 @@ from lakebloom.store.records import SourceRecord
 from lakebloom.tables.files import is_reachable
 from lakebloom.tables.glob import escape
 from lakebloom.tables.listing import list_files
+from lakebloom.tables.parquet.footer import read_arrow_footer
 from lakebloom.tables.parquet.inferred_schema import inferred_schema
 from lakebloom.tables.partitions import partition_names
-from lakebloom.tables.sources import open_source, parquet_file, reading
+from lakebloom.tables.sources import open_source, reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +47,7 @@ def parquet_source(source: object, options: Mapping[str, str]) -> SourceRecord:
         raise NoFilesError("there is nothing to look at", found=f"no files in {location}", hint="check the path")
     names = partition_names(files[0].uri, [location])
     with reading(files[0].uri), open_source(files[0].uri, options) as opened:
-        schema_json = inferred_schema(parquet_file(files[0].uri, opened).metadata, names)
+        schema_json = inferred_schema(read_arrow_footer(files[0].uri, opened).metadata, names)
     return SourceRecord(format="parquet", locations=(location,), schema_json=schema_json, partition_columns=names)
 
 
