@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from lakebloom.index.config import BloomIndexConfig
     from lakebloom.index.joins import JoinFilters
     from lakebloom.index.lookup import Lookups
+    from lakebloom.index.maintain.repair import Salvage
     from lakebloom.index.maintain.status import IndexStatus
     from lakebloom.index.plan import Progress
     from lakebloom.index.price import PriceTag
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         BuildReport,
         IndexRecord,
         OperationReport,
+        RepairReport,
         VacuumReport,
         VerifyReport,
         VersionRecord,
@@ -238,11 +240,15 @@ class Lakebloom:
 
         return optimize_index(self._catalog, name)
 
-    def delete_index(self, name: str) -> OperationReport:
-        """Stop using an index; ``restore_index`` brings it back until it is vacuumed."""
-        from lakebloom.index.lifecycle import delete_index
+    def delete_index(self, name: str, force: bool = False) -> OperationReport:
+        """Stop using an index; ``restore_index`` brings it back until it is vacuumed.
 
-        report = delete_index(self._catalog, name)
+        With ``force`` it is removed for good and at once, whatever is damaged; its name is free then.
+        """
+        from lakebloom.index.lifecycle import delete_index
+        from lakebloom.index.maintain.repair import remove_index
+
+        report = remove_index(self._catalog, name) if force else delete_index(self._catalog, name)
         self._publish()
         return report
 
@@ -279,6 +285,37 @@ class Lakebloom:
         from lakebloom.index.verify import verify_index
 
         return verify_index(self._catalog.index(name), sample, self._catalog.options)
+
+    def repair_index(self, name: str, *, progress: Callable[[Progress], None] | None = None) -> RepairReport:
+        """Mend a damaged index, and tell what was done: what is damaged is dropped, and built anew from the table.
+
+        A newest log entry that cannot be read is replaced by the last one that can. Without Spark, what is damaged is
+        only dropped: answers are right again, and the report says what is left to do. Does nothing to a sound index.
+        """
+        from lakebloom.index.maintain.repair import Rebuild, repair_index
+
+        rebuild = None
+        if self._spark is not None:
+            rebuild = Rebuild(
+                refresh=lambda mode: self.refresh_index(name, mode, progress=progress),
+                create=lambda found: self._created_anew(found, progress),
+            )
+        report = repair_index(self._catalog, name, rebuild)
+        self._publish()
+        return report
+
+    def _created_anew(self, found: Salvage, progress: Callable[[Progress], None] | None) -> BuildReport:
+        """Create an index in place of one whose log cannot be read."""
+        from lakebloom.index.config import config_of
+        from lakebloom.index.maintain.repair import remove_index
+        from lakebloom.spark.sources import reopened
+
+        name = found.config.name
+        source, config = reopened(self._session(), found.source), config_of(found.config)
+        # Before anything is removed: the table or a column may not be what the damaged entry says.
+        self.price_index(source, replace(config, name=f"{name[:100]}.repair"))
+        remove_index(self._catalog, name)
+        return self.create_index(source, config, progress=progress)
 
     # Asking
 

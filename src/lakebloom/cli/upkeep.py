@@ -23,11 +23,14 @@ Name = Annotated[str, typer.Argument(help="The index's name.")]
 def add_to(app: typer.Typer) -> None:
     """Add the verbs."""
     verb(app, examples="lakebloom optimize events_by_user")(optimize)
-    verb(app, examples="lakebloom delete events_by_user")(delete)
+    verb(app, examples="lakebloom delete events_by_user\nlakebloom delete events_by_user --force")(delete)
     verb(app, examples="lakebloom restore events_by_user")(restore)
     verb(app, examples="lakebloom vacuum events_by_user --retention-hours 0")(vacuum)
     verb(app, examples="lakebloom status\nlakebloom status events_by_user --fail-if-stale --max-lag 10")(status)
     verb(app, examples="lakebloom verify events_by_user\nlakebloom verify events_by_user --sample 0.01")(verify)
+    verb(app, spark=True, examples="lakebloom repair events_by_user\nlakebloom repair events_by_user --without-spark")(
+        repair
+    )
 
 
 def optimize(session: Session, name: Name) -> None:
@@ -35,9 +38,15 @@ def optimize(session: Session, name: Name) -> None:
     session.output.record(session.lake().optimize_index(name))
 
 
-def delete(session: Session, name: Name) -> None:
+def delete(
+    session: Session,
+    name: Name,
+    force: Annotated[
+        bool, typer.Option("--force", help="Remove it for good and at once, even if it is damaged.")
+    ] = False,
+) -> None:
     """Stop using an index; restore brings it back until it is vacuumed."""
-    session.output.record(session.lake().delete_index(name))
+    session.output.record(session.lake().delete_index(name, force=force))
 
 
 def restore(session: Session, name: Name) -> None:
@@ -105,9 +114,31 @@ def verify(
         raise typer.Exit(ExitCode.DAMAGED)
 
 
+def repair(
+    session: Session,
+    name: Name,
+    without_spark: Annotated[
+        bool, typer.Option("--without-spark", help="Only drop what is damaged; build nothing.")
+    ] = False,
+) -> None:
+    """Drop what is damaged, and build it anew from the table."""
+    if without_spark:
+        report = session.lake().repair_index(name)
+    else:
+        with session.spark_lake() as (_, lake):
+            report = lake.repair_index(name)
+    session.output.record(report)
+    if not report.done:
+        session.output.note("nothing was damaged")
+    for left in report.left:
+        session.output.note(left)
+
+
 def _verdict(report: VerifyReport) -> str:
     if report.corrupt:
-        return "damaged: create it anew; until then queries read all files"
+        return f"damaged: `lakebloom repair {report.name}` mends it; until then queries read all files"
+    if not report.proven:
+        return "not known: files of the index could not be read; check the store, and verify again"
     if report.false_negatives:
         return "wrong: values are missing from their filters; delete it, and report this"
     changed = len(report.stale) + len(report.not_indexed)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 PARQUET = "parquet"
 _GLOBAL_FPP = 0.01
+MOST_GLOBAL_FPP = 0.5
+"""A global filter that lets through more than this is not worth its bytes, and is left out."""
 _LOOK_AGAIN_S = (0.5, 1.0, 1.5)
 """When to look for files of tasks that were cancelled: Spark gives their processes two seconds."""
 
@@ -203,5 +205,13 @@ def discard(index: Index, operation_id: str, committed: Entry | None = None) -> 
 
 def resized_globals(result: BuildResult, config: ConfigRecord) -> BuildResult:
     """Fold new global filters to the size that their values need."""
-    target = config.fpp if config.fpp is not None else _GLOBAL_FPP
-    return replace(result, global_filters=[f.fold_to(max(target, 1e-3)) for f in result.global_filters])
+    return replace(result, global_filters=[f.fold_to(_global_fpp(config)) for f in result.global_filters])
+
+
+def grows_at(config: ConfigRecord) -> float:
+    """Return the rate from which on a global filter is too small, and has to be built anew from all values."""
+    return min(MOST_GLOBAL_FPP, 10 * _global_fpp(config))
+
+
+def _global_fpp(config: ConfigRecord) -> float:
+    return max(config.fpp if config.fpp is not None else _GLOBAL_FPP, 1e-3)

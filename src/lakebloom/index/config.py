@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 from lakebloom.errors import InvalidArgumentError
 from lakebloom.sbbf.sizing import rate_argument, whole
-from lakebloom.tables.columns import ColumnPath, parse_name
+from lakebloom.tables.columns import ColumnPath, format_name, parse_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lakebloom.store.records import Granularity
+    from lakebloom.store.records import ConfigRecord, Granularity
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
@@ -87,6 +87,18 @@ class BloomIndexConfig:
     def paths(self) -> list[ColumnPath]:
         """The columns as tuples of parts."""
         return [parse_name(column) for column in self.columns]
+
+
+def config_of(record: ConfigRecord) -> BloomIndexConfig:
+    """Return a recorded configuration as a user would give it. Raises InvalidArgumentError for one that nobody can."""
+    return BloomIndexConfig(
+        record.name,
+        [format_name(column.path) for column in record.columns],
+        "auto" if record.fpp is None else record.fpp,
+        record.expected_items,
+        record.granularity,
+        record.global_filter,
+    )
 
 
 def _column_names(columns: Sequence[str]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from lakebloom.errors import (
 )
 from lakebloom.index import estimate
 from lakebloom.index.building import (
+    MOST_GLOBAL_FPP,
     PARQUET,
     Phases,
     discarding,
@@ -137,11 +138,15 @@ def _prepared(
 def store_globals(
     index: Index, plan: BuildPlan, result: BuildResult, segments: Sequence[SegmentRecord]
 ) -> tuple[GlobalRecord, ...]:
-    """Write the global filters of a build, which hold the values of these segments, and return their records."""
+    """Write the global filters of a build, which hold the values of these segments, and return their records.
+
+    One that is full even at the largest size allowed is left out, and the report says so.
+    """
     ids = [segment.id for segment in segments]
     return tuple(
         write_global(index.storage, number, f"{number}", f, ids, prefix=f"{plan.build_id}-")
         for number, f in enumerate(result.global_filters)
+        if f.fpp <= MOST_GLOBAL_FPP
     )
 
 

@@ -101,12 +101,18 @@ class JoinFilters:
 def _global_record(snapshot: Snapshot, number: int) -> GlobalRecord:
     entry = snapshot.entry
     for record in entry.global_filters:
-        if record.column == number:
+        if record.column == number and record.ndv is not None:
             ids = {segment.id for segment in entry.segments}
             same_type = {segment.types[number] for segment in entry.segments} <= {entry.config.columns[number].type}
             if ids <= set(record.segments) and same_type:
                 return record
             raise _stale(entry.config.name, "segments that it does not cover")
+    if entry.config.global_filter:
+        raise InvalidArgumentError(
+            f"index {entry.config.name!r} has no global filter of this column",
+            found="one that was full, or damaged, and was left out",
+            hint='refresh_index(name, "full") builds it again, up to spark.lakebloom.global.maxBytes',
+        )
     raise InvalidArgumentError(
         f"index {entry.config.name!r} has no global filter",
         hint="create it with BloomIndexConfig(..., global_filter=True)",

@@ -1,8 +1,9 @@
 """Bringing an index up to date with its table.
 
 *Quick*: files that are new, or changed, become new segments; the cost is that of these files. Units of files that
-changed or vanished stay behind, and are never trusted. *Full*: these go too, and segments are compacted; with a global
-filter, which cannot forget, everything is built anew.
+changed or vanished stay behind, and are never trusted. *Full*: these go too, and so does what is damaged, and segments
+are compacted; with a global filter, which cannot forget, everything is built anew. A quick refresh does that, too, when
+the new values would overfill a global filter that may be larger: each time the table has grown by half or more.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import numpy as np
 
 from lakebloom.errors import CommitConflictError, InvalidArgumentError, LakebloomError
 from lakebloom.index.building import (
+    MOST_GLOBAL_FPP,
     Phases,
     discard,
     discarding,
+    grows_at,
     plan_build,
     require_stored,
     require_takeable,
@@ -30,6 +33,7 @@ from lakebloom.index.catalog import require_active
 from lakebloom.index.compact import compacted, moved_globals, require_base
 from lakebloom.index.create import require_something, store_globals, summary_of
 from lakebloom.index.estimate import Shape
+from lakebloom.index.maintain.damage import examine
 from lakebloom.index.plan import BuildResult, new_operation_id
 from lakebloom.index.reports import BuildReport
 from lakebloom.index.snapshot import Snapshot
@@ -39,8 +43,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakebloom.index.building import Workshop
+    from lakebloom.index.catalog import Index
     from lakebloom.index.plan import BuildPlan
-    from lakebloom.store.records import Entry, GlobalRecord
+    from lakebloom.sbbf.filter import Sbbf
+    from lakebloom.store.records import Entry, GlobalRecord, SegmentRecord
     from lakebloom.tables.files import TableFile
 
 RefreshMode: TypeAlias = Literal["quick", "full"]
@@ -52,14 +58,14 @@ def refresh_index(
     """Index what is new since the last version. Nothing new commits nothing."""
     if mode not in ("quick", "full"):
         raise InvalidArgumentError('mode must be "quick" or "full"', found=mode)
-    refresh = _Refresh(workshop, name, from_embedded=from_embedded)
+    refresh = _Refresh(workshop, name, mode, from_embedded=from_embedded)
     return refresh.quick() if mode == "quick" else refresh.full()
 
 
 class _Refresh:
     """One refresh: the version it starts from, the table's files now, and those of them that are new."""
 
-    def __init__(self, workshop: Workshop, name: str, *, from_embedded: bool) -> None:
+    def __init__(self, workshop: Workshop, name: str, mode: RefreshMode, *, from_embedded: bool) -> None:
         self._workshop = workshop
         self._phases = Phases()
         self._index = workshop.catalog.index(name)
@@ -69,7 +75,8 @@ class _Refresh:
             require_takeable(self._entry.config, self._entry.source)
         with self._phases.timed("list"):
             self._listed = workshop.builder.list_files(self._entry.source)
-            self._snapshot = Snapshot(self._index.storage, self._entry)
+            self._sound = self._entry if mode == "quick" else _without_damage(self._index, self._entry)
+            self._snapshot = Snapshot(self._index.storage, self._sound)
             known = set(self._snapshot.files.values())
             self._fresh = [file for file in self._listed if file not in known]
 
@@ -78,28 +85,46 @@ class _Refresh:
         if not self._fresh:
             return self._unchanged()
         plan = self._plan(self._fresh)
-        if self._entry.segments and self._entry.global_filters:
+        largest = plan.global_blocks or 0
+        if self._entry.segments:
             # New values go into the filters that are there. Their sizes divide the largest, so they fold to each.
-            sizes = (record.num_blocks for record in self._entry.global_filters)
-            plan = replace(plan, global_blocks=math.lcm(*sizes))
+            sizes = [record.num_blocks for record in self._entry.global_filters]
+            plan = replace(plan, global_blocks=math.lcm(*sizes) if sizes else None)
         result = self._build(plan, self._fresh)
         if not result.segments:
             return self._unchanged(result)
+        if self._overfills(plan, result, largest):
+            discard(self._index, plan.build_id)
+            return self._rebuilt(0)
         with self._phases.timed("commit"), discarding(self._index, plan.build_id):
             committed = self._index.log.commit(lambda base: self._added(base, plan, result))
         assert committed is not None
         return BuildReport.of(committed, result, self._phases.seconds)
 
+    def _overfills(self, plan: BuildPlan, result: BuildResult, largest: int) -> bool:
+        """Tell whether the new values are too many for a global filter that may be larger."""
+        limit = grows_at(self._entry.config)
+        return bool(self._entry.segments) and any(
+            record.num_blocks < largest and self._merged(record, plan, result).fpp > limit
+            for record in self._entry.global_filters
+        )
+
     def full(self) -> BuildReport:
         """Replace all segments by few that hold what the table has now."""
         dropped = sum(int(np.count_nonzero(~keep)) for keep in self._snapshot.listed(set(self._listed)))
-        rebuild = self._entry.config.global_filter and bool(self._fresh or dropped)
-        files = self._listed if rebuild else self._fresh
-        if not files:
+        whole = len(self._sound.global_filters) == len(self._entry.config.columns)
+        if self._entry.config.global_filter and self._listed and (self._fresh or dropped or not whole):
+            return self._rebuilt(dropped)
+        if not self._fresh:
             return self._replace(None, BuildResult(()), dropped)
-        plan = self._plan(files)
-        result = self._build(plan, files)
-        return self._replace(plan, resized_globals(result, self._entry.config) if rebuild else result, dropped)
+        plan = self._plan(self._fresh)
+        return self._replace(plan, self._build(plan, self._fresh), dropped)
+
+    def _rebuilt(self, dropped: int) -> BuildReport:
+        """Build everything anew: a global filter can neither forget nor grow."""
+        plan = self._plan(self._listed)
+        result = self._build(plan, self._listed)
+        return self._replace(plan, resized_globals(result, self._entry.config), dropped)
 
     def _unchanged(self, result: BuildResult | None = None) -> BuildReport:
         return BuildReport.unchanged(self._entry, self._phases.seconds, () if result is None else result.skipped)
@@ -138,13 +163,16 @@ class _Refresh:
         for record in base.global_filters:
             if plan.global_blocks is None or plan.global_blocks % record.num_blocks:
                 raise self._conflict(base)
-            merged = read_global(self._index.storage, record) | result.global_filters[record.column].fold(
-                record.num_blocks
-            )
+            merged = self._merged(record, plan, result)
+            if merged.fpp > MOST_GLOBAL_FPP:
+                continue
             ids = [*record.segments, *(segment.id for segment in result.segments)]
             label, prefix = str(record.column), f"{plan.build_id}-"
             extended.append(write_global(self._index.storage, record.column, label, merged, ids, prefix))
         return tuple(extended)
+
+    def _merged(self, record: GlobalRecord, plan: BuildPlan, result: BuildResult) -> Sbbf:
+        return read_global(self._index.storage, record) | result.global_filters[record.column].fold(record.num_blocks)
 
     def _replace(self, plan: BuildPlan | None, result: BuildResult, dropped: int) -> BuildReport:
         """Commit the new segments and what is left of the old ones, merged."""
@@ -154,10 +182,11 @@ class _Refresh:
             require_something(result, len(self._listed))
         operation_id = new_operation_id() if plan is None else plan.build_id
         with self._phases.timed("commit"), discarding(self._index, operation_id):
-            everything = msgspec.structs.replace(self._entry, segments=(() if rebuilt else replaced) + result.segments)
+            kept_whole = () if rebuilt else self._sound.segments
+            everything = msgspec.structs.replace(self._entry, segments=kept_whole + result.segments)
             snapshot = Snapshot(self._index.storage, everything, self._snapshot)
             kept = compacted(self._index, snapshot, snapshot.listed(set(self._listed)), operation_id)
-            if kept == replaced:
+            if kept == replaced and self._sound is self._entry:
                 return self._unchanged(result)
 
             def change(base: Entry) -> Entry:
@@ -171,7 +200,7 @@ class _Refresh:
                     global_filters=(
                         store_globals(self._index, plan, result, kept)
                         if plan is not None and rebuilt
-                        else moved_globals(base, replaced, kept)
+                        else self._moved_globals(base, kept)
                     ),
                     summary={**summary_of(result), "units_dropped": dropped},
                 )
@@ -183,9 +212,28 @@ class _Refresh:
             discard(self._index, operation_id, committed)  # they were merged
         return BuildReport.of(committed, result, self._phases.seconds)
 
+    def _moved_globals(self, base: Entry, kept: Sequence[SegmentRecord]) -> tuple[GlobalRecord, ...]:
+        sound = {record.file.path for record in self._sound.global_filters}
+        damaged = {record.file.path for record in self._entry.global_filters} - sound
+        moved = moved_globals(base, self._entry.segments, kept)
+        return tuple(record for record in moved if record.file.path not in damaged)
+
     def _conflict(self, base: Entry) -> CommitConflictError:
         return CommitConflictError(
             f"cannot finish the refresh of index {self._index.name!r}",
             found=f"version {base.version} changed its segments or its global filters meanwhile",
             hint="run it again",
         )
+
+
+def _without_damage(index: Index, entry: Entry) -> Entry:
+    """Return an entry without the segments and filters of which a file is damaged; itself where none is."""
+    damage = examine(index.storage, entry)
+    damage.require_readable()
+    if not damage.errors:
+        return entry
+    return msgspec.structs.replace(
+        entry,
+        segments=tuple(segment for segment in entry.segments if segment.id not in damage.segments),
+        global_filters=tuple(f for f in entry.global_filters if f.column not in damage.global_filters),
+    )

@@ -155,11 +155,14 @@ class BuildReport(Printable):
     """How many filters are those of the files themselves (``from_embedded``)."""
     read_anyway: tuple[ReadAnyway, ...] = ()
     """The columns whose filters could not be taken, and why."""
+    left_out: tuple[str, ...] = ()
+    """What was asked for and could not be built, and why."""
 
     def shown(self) -> list[tuple[str, str]]:
         """Return the fields as (name, text), what concerns ``from_embedded`` only if it was asked for."""
-        rows = Printable.shown(self)
-        return rows if self.filters_taken or self.read_anyway else rows[:-2]
+        *rows, taken, anyway, left_out = Printable.shown(self)
+        rows += [taken, anyway] if self.filters_taken or self.read_anyway else []
+        return [*rows, left_out] if self.left_out else rows
 
     @classmethod
     def of(cls, entry: Entry, result: BuildResult, seconds: dict[str, float]) -> BuildReport:
@@ -179,12 +182,22 @@ class BuildReport(Printable):
             seconds=dict(seconds),
             filters_taken=result.filters_taken,
             read_anyway=result.read_anyway,
+            left_out=_left_out(entry),
         )
 
     @classmethod
     def unchanged(cls, entry: Entry, seconds: dict[str, float], skipped: tuple[SkippedFile, ...] = ()) -> BuildReport:
         """Return the report of a refresh that found nothing to do, or nothing that it could read."""
         return cls(entry.config.name, entry.version, False, 0, 0, 0, 0.0, 0, 0, skipped, dict(seconds))
+
+
+def _left_out(entry: Entry) -> tuple[str, ...]:
+    built = {record.column for record in entry.global_filters}
+    return tuple(
+        f"{format_name(column.path)} has no global filter: it would be full at spark.lakebloom.global.maxBytes"
+        for number, column in enumerate(entry.config.columns)
+        if entry.config.global_filter and number not in built
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +237,7 @@ class VerifyReport(Printable):
     values_checked: int = 0
     false_negatives: int = 0
     unreadable: tuple[str, ...] = ()
+    """Files that could not be read, of the table or of the index: nothing is known of them."""
     stale: tuple[str, ...] = ()
     """Files that changed since they were indexed."""
     missing: tuple[str, ...] = ()
@@ -232,8 +246,26 @@ class VerifyReport(Printable):
     """Files that came since."""
     orphaned: tuple[str, ...] = ()
     """Files in the index's directory that none of its versions names."""
+    proven: bool = True
+    """False where files of the index are corrupt or could not be read, so that the data was not looked at."""
+
+    def shown(self) -> list[tuple[str, str]]:
+        """Return the fields as (name, text)."""
+        return Printable.shown(self)[:-1]
 
     @property
     def ok(self) -> bool:
-        """True where nothing is corrupt and no value is missing from its filter."""
-        return not self.corrupt and self.false_negatives == 0
+        """True where nothing is corrupt, all of the index was read, and no value is missing from its filter."""
+        return self.proven and not self.corrupt and self.false_negatives == 0
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport(Printable):
+    """What a repair did."""
+
+    name: str
+    version: int
+    done: tuple[str, ...] = ()
+    """What was damaged, and what became of it; nothing where nothing was."""
+    left: tuple[str, ...] = ()
+    """What is still to be done, because it needs Spark."""

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakebloom.errors import IndexFormatError, InvalidArgumentError, NotFoundError
+from lakebloom.errors import InvalidArgumentError, NotFoundError
 from lakebloom.index.freshness import freshness
+from lakebloom.index.maintain.damage import Damage, examine
 from lakebloom.index.reports import VerifyReport
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.index.verify_files import FileCheck
-from lakebloom.store.global_filters import read_global
-from lakebloom.store.tiles import read_rows, read_tile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from lakebloom.index.catalog import Index
     from lakebloom.tables.files import TableFile
@@ -28,10 +27,16 @@ def verify_index(index: Index, sample: float | None, options: Mapping[str, str])
         raise InvalidArgumentError("sample is a share between 0 and 1", found=sample)
     entry = index.active()
     snapshot = Snapshot(index.storage, entry)
-    corrupt: list[str] = []
-    named = _read_everything(index, snapshot, corrupt)
-    if corrupt:
-        return VerifyReport(name=index.name, version=entry.version, corrupt=tuple(corrupt))
+    damage = examine(index.storage, entry)
+    named = _named(index, damage)
+    if damage.errors or damage.unreadable:
+        return VerifyReport(
+            name=index.name,
+            version=entry.version,
+            corrupt=tuple(map(str, damage.errors)),
+            unreadable=tuple(map(str, damage.unreadable)),
+            proven=False,
+        )
     fresh = freshness(snapshot, options)
     check = FileCheck(snapshot, options)
     check.files(_sampled(list(fresh.current), sample))
@@ -57,29 +62,10 @@ def _sampled(files: list[TableFile], sample: float | None) -> list[TableFile]:
     return [files[i] for i in sorted(chosen.tolist())]
 
 
-def _read_everything(index: Index, snapshot: Snapshot, wrong: list[str]) -> set[str]:
-    """Read all files of a version and all log entries, note what is wrong, and return the files that entries name."""
-    storage = snapshot.storage
-    for segment in snapshot.segments:
-        with _noting(wrong):
-            _ = segment.units
-        for tile in segment.record.tiles:
-            with _noting(wrong):
-                read_tile(storage, tile)
-                read_rows(storage, tile, range(tile.num_blocks))
-    for record in snapshot.entry.global_filters:
-        with _noting(wrong):
-            read_global(storage, record)
+def _named(index: Index, damage: Damage) -> set[str]:
+    """Read all log entries, and return the files that they name."""
     named: set[str] = set()
     for version in index.log.versions():
-        with _noting(wrong), suppress(NotFoundError):  # vacuumed meanwhile
+        with damage.noting(), suppress(NotFoundError):  # vacuumed meanwhile
             named |= index.log.read(version).paths
     return named
-
-
-@contextmanager
-def _noting(wrong: list[str]) -> Iterator[None]:
-    try:
-        yield
-    except IndexFormatError as error:
-        wrong.append(str(error))

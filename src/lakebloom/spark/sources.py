@@ -97,6 +97,14 @@ def load(spark: SparkSession, path: str, format: str) -> DataFrame:
         return spark.read.format(format).load(path)
 
 
+def reopened(spark: SparkSession, source: SourceRecord) -> DataFrame | str:
+    """Return a recorded source as a user would give it. Raises what ``resolve`` raises."""
+    if source.table is not None:
+        return source.table
+    with _translated(source.locations[0] if source.locations else None, source.format):
+        return spark.read.format(source.format).options(**source.options).load(list(source.locations))
+
+
 def _looks_like_path(text: str) -> bool:
     return "/" in text or os.sep in text or any(character in text for character in "*?[{")
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import zlib
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lakebloom.errors import CorruptIndexError, NotFoundError, UnknownFormatError
+from lakebloom.errors import CorruptIndexError, LakebloomError, NotFoundError, StorageError, UnknownFormatError
 from lakebloom.store.records import FORMAT_VERSION, REPAIR, FileRecord
 
 if TYPE_CHECKING:
@@ -32,6 +33,20 @@ def read_blob(storage: Storage, record: FileRecord) -> memoryview:
     if zlib.crc32(data) != record.crc32:
         raise corrupt(record.path, "a checksum that does not fit")
     return data
+
+
+def failure(storage: Storage, record: FileRecord, error: StorageError) -> LakebloomError:
+    """Return what a failed read of a part means: a file that is gone or has another size is damaged, others are not."""
+    if isinstance(error, NotFoundError):
+        return corrupt(record.path, "no such file")
+    with suppress(StorageError):
+        folder = record.path.rpartition("/")[0]
+        sizes = [file.size_bytes for file in storage.list(folder) if file.path == record.path]
+        if not sizes:
+            return corrupt(record.path, "no such file")
+        if sizes[0] != record.size_bytes:
+            return corrupt(record.path, f"{sizes[0]} bytes instead of {record.size_bytes}")
+    return error
 
 
 def corrupt(path: str, found: str) -> CorruptIndexError:

@@ -7,6 +7,7 @@ filter                    Thrift header and bitset, as in a Parquet file
 
 from __future__ import annotations
 
+import math
 import uuid
 import zlib
 from typing import TYPE_CHECKING
@@ -34,8 +35,18 @@ def write_global(
     contents = _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
     file = write_blob(storage, f"{FOLDER}/{label}/{prefix}{uuid.uuid4()}.sbbf", contents)
     return GlobalRecord(
-        column=column, num_blocks=f.num_blocks, fpp=f.fpp, ndv=f.ndv, segments=tuple(sorted(segments)), file=file
+        column=column,
+        num_blocks=f.num_blocks,
+        fpp=f.fpp,
+        ndv=_finite(f.ndv),
+        segments=tuple(sorted(segments)),
+        file=file,
     )
+
+
+def _finite(ndv: float) -> float | None:
+    """Return what JSON can hold: a full filter seems to hold infinitely many values."""
+    return ndv if math.isfinite(ndv) else None
 
 
 def read_global(storage: Storage, record: GlobalRecord) -> Sbbf:

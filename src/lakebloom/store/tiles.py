@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lakebloom.errors import AccessDeniedError, NotFoundError, StorageError
+from lakebloom.errors import NotFoundError, StorageError
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
 from lakebloom.storage.local import LocalStorage
 from lakebloom.storage.local_reads import identity
-from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, read_blob, write_blob
+from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, failure, read_blob, write_blob
 from lakebloom.store.kept_rows import MOST_KEPT_BYTES, KeptRows
 from lakebloom.store.records import FORMAT_VERSION, TileRecord
 
@@ -90,12 +90,8 @@ def read_rows(storage: Storage, tile: TileRecord, numbers: Sequence[int]) -> lis
     checks = [(tile.checks_offset + number * _CHECK_BYTES, _CHECK_BYTES) for number in numbers]
     try:
         views = storage.read_ranges(tile.file.path, rows + checks)
-    except NotFoundError as error:
-        raise corrupt(tile.file.path, "no such file") from error
-    except AccessDeniedError:
-        raise
-    except StorageError as error:  # most often a file that is too short
-        raise corrupt(tile.file.path, error.found or str(error)) from error
+    except StorageError as error:
+        raise failure(storage, tile.file, error) from error
     data, expected = views[: len(rows)], views[len(rows) :]
     seed = _seed_of(tile)
     for number, row, check in zip(numbers, data, expected, strict=True):

@@ -1,1 +1,1 @@
-"""Looking after indexes that exist."""
+"""Keeping an index in good order."""

@@ -1,0 +1,73 @@
+"""What of a version is damaged: every file that it names is read and checked.
+
+A file that cannot be read at the moment is not damaged. It is reported as what it is, and nothing is decided about it.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import IndexFormatError, StorageError
+from lakebloom.store.global_filters import read_global
+from lakebloom.store.segments import Segment
+from lakebloom.store.tiles import read_rows, read_tile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lakebloom.storage import Storage
+    from lakebloom.store.records import Entry
+
+__all__ = ["Damage", "examine"]
+
+
+@dataclass(slots=True)
+class Damage:
+    """What was found."""
+
+    segments: set[str] = field(default_factory=set)
+    """The ids of segments of which a file is damaged or gone."""
+    global_filters: set[int] = field(default_factory=set)
+    """The columns whose global filter is damaged or gone."""
+    errors: list[IndexFormatError] = field(default_factory=list)
+    unreadable: list[StorageError] = field(default_factory=list)
+    """Errors of the store, which say nothing about the files."""
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Keep what goes wrong in a block."""
+        try:
+            yield
+        except IndexFormatError as error:
+            self.errors.append(error)
+        except StorageError as error:
+            self.unreadable.append(error)
+
+    def require_readable(self) -> None:
+        """Raise the first error of the store."""
+        if self.unreadable:
+            raise self.unreadable[0]
+
+
+def examine(storage: Storage, entry: Entry) -> Damage:
+    """Read all files of a version."""
+    damage = Damage()
+    for record in entry.segments:
+        known = len(damage.errors)
+        with damage.noting():
+            _ = Segment(storage, record, entry.config).units
+        for tile in record.tiles:
+            with damage.noting():
+                read_tile(storage, tile)
+                read_rows(storage, tile, range(tile.num_blocks))
+        if len(damage.errors) > known:
+            damage.segments.add(record.id)
+    for found in entry.global_filters:
+        known = len(damage.errors)
+        with damage.noting():
+            read_global(storage, found)
+        if len(damage.errors) > known:
+            damage.global_filters.add(found.column)
+    return damage

@@ -1,0 +1,196 @@
+"""Mending a damaged index, and removing one for good whatever state it is in.
+
+A repair goes from the log to the files. A newest entry that cannot be read is replaced by the last one that can.
+Segments and global filters of which a file is damaged or gone are dropped: every answer is right again, because their
+data files are then read. Then they are built anew from the table, which needs Spark. An error of the store ends the
+repair: nothing is thrown away because it could not be reached.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import msgspec
+
+from lakebloom.errors import CorruptIndexError, IndexFormatError, IndexNotFoundError, NotFoundError
+from lakebloom.index.catalog import require_active
+from lakebloom.index.maintain.damage import examine
+from lakebloom.index.reports import OperationReport, RepairReport
+from lakebloom.index.vacuum import removal_of
+from lakebloom.store.log import entry_path
+from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, SourceRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lakebloom.index.catalog import Catalog, Index
+    from lakebloom.index.maintain.damage import Damage
+    from lakebloom.index.reports import BuildReport
+
+    Refresh: TypeAlias = Callable[[Literal["quick", "full"]], BuildReport]
+
+__all__ = ["Rebuild", "Salvage", "remove_index", "repair_index"]
+
+
+class Salvage(msgspec.Struct, frozen=True):
+    """What a damaged entry says of the index: enough to build it anew, not enough to trust."""
+
+    config: ConfigRecord
+    source: SourceRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuild:
+    """How to build what was dropped, where there is Spark."""
+
+    refresh: Refresh
+    """Refreshes the index, "quick" or "full"."""
+    create: Callable[[Salvage], BuildReport]
+    """Creates the index anew, in place of the one that is there."""
+
+
+def repair_index(catalog: Catalog, name: str, rebuild: Rebuild | None) -> RepairReport:
+    """Mend what is damaged. Without ``rebuild`` nothing is built, and the report says what is left to do.
+
+    Raises CorruptIndexError where not even the log says what the index was: then only ``remove_index`` helps.
+    """
+    index = catalog.index(name)
+    done: list[str] = []
+    try:
+        entry = _mended_log(index, done)
+    except CorruptIndexError as error:
+        return _created_anew(index, rebuild, error)
+    if entry.state == "deleted":
+        return RepairReport(name, entry.version, tuple(done))
+    _drop_old_entries(index, entry, done)
+    damage = examine(index.storage, entry)
+    damage.require_readable()
+    if damage.errors:
+        done += [f"{error.message}; {error.found}: dropped" for error in damage.errors]
+        entry = _drop(index, damage)
+    if not (damage.errors or entry.operation == "repair"):
+        return RepairReport(name, entry.version, tuple(done))
+    if rebuild is None:
+        left = "build again what was dropped: lake.refresh_index(name), or repair, with Spark"
+        return RepairReport(name, entry.version, tuple(done), (left,))
+    lost = entry.config.global_filter and len(entry.global_filters) < len(entry.config.columns)
+    report = rebuild.refresh("full" if lost else "quick")
+    if report.committed:
+        done.append(f"built again: {report.files} files, {report.units} units")
+    return RepairReport(name, report.version, tuple(done))
+
+
+def _mended_log(index: Index, done: list[str]) -> Entry:
+    """Return the newest entry, which is that of an older version again where it cannot be read."""
+    try:
+        return index.log.confirmed()
+    except CorruptIndexError as error:
+        highest = max(index.log.versions())
+        for version in reversed(index.log.versions()):
+            with suppress(IndexFormatError, NotFoundError):
+                entry = index.log.read(version)
+                if entry.state == "removed":
+                    break
+                mended = msgspec.structs.replace(entry, operation="repair", summary={"repaired_from": version})
+                done.append(f"{error.message}; {error.found}: version {version} is the newest again")
+                return index.log.force(mended, highest)
+        raise
+
+
+def _drop_old_entries(index: Index, newest: Entry, done: list[str]) -> None:
+    """Delete entries of older versions that cannot be read: nothing needs them."""
+    for version in index.log.versions():
+        if version < newest.version:
+            try:
+                index.log.read(version)
+            except NotFoundError:
+                continue  # vacuumed meanwhile
+            except CorruptIndexError as error:
+                index.storage.delete(entry_path(version))
+                done.append(f"{error.message}; {error.found}: an older version, removed")
+
+
+def _created_anew(index: Index, rebuild: Rebuild | None, error: CorruptIndexError) -> RepairReport:
+    found = _salvaged(index)
+    if found is None or rebuild is None:
+        how = "" if found is None else f"repair_index({index.name!r}) with Spark creates it anew from what is left, or "
+        raise CorruptIndexError(
+            f"cannot repair index {index.name!r}: no entry of its log can be read",
+            found=error.found,
+            hint=f"{how}delete_index({index.name!r}, force=True) removes it",
+        ) from error
+    report = rebuild.create(found)
+    done = f"its log could not be read: created anew from what was left of it, {report.files} files"
+    return RepairReport(index.name, report.version, (done,), ("see that its columns are those that you want",))
+
+
+def _drop(index: Index, damage: Damage) -> Entry:
+    def change(base: Entry) -> Entry:
+        require_active(base)
+        kept = tuple(segment for segment in base.segments if segment.id not in damage.segments)
+        # Values of what is dropped stay in the other global filters, harmlessly.
+        filters = tuple(
+            msgspec.structs.replace(f, segments=tuple(sorted(set(f.segments) - damage.segments)))
+            for f in base.global_filters
+            if f.column not in damage.global_filters
+        )
+        dropped = len(base.segments) - len(kept)
+        return msgspec.structs.replace(
+            base, operation="repair", segments=kept, global_filters=filters, summary={"segments_dropped": dropped}
+        )
+
+    committed = index.log.commit(change)
+    assert committed is not None
+    return committed
+
+
+def _salvaged(index: Index) -> Salvage | None:
+    """Return what the newest entry that is damaged, but still JSON, says of the index; None where nothing does.
+
+    A bit of it may be wrong. So it is only good for building the index anew, which checks all of it against the table.
+    """
+    for version in reversed(index.log.versions()):
+        body = bytes(index.storage.read(entry_path(version))).partition(b"\n")[2]
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            found = msgspec.json.decode(body, type=Salvage)
+            if found.config.name == index.name:
+                return found
+    return None
+
+
+def remove_index(catalog: Catalog, name: str) -> OperationReport:
+    """Remove an index for good, whatever state it is in: none of its files has to be readable. Its name is free then.
+
+    Nothing brings it back. Files that are still being written are left to vacuum.
+    """
+    index = catalog.index(name)
+    doomed = [file.path for folder in ("segments", "global") for file in index.storage.list(folder)]
+    last = _removed(index)
+    older = [entry_path(version) for version in index.log.versions() if version < last.version]
+    for path in [*doomed, *older]:
+        index.storage.delete(path)
+    index.log.forget()
+    return OperationReport.of(last, committed=True)
+
+
+def _removed(index: Index) -> Entry:
+    """Commit that an index is gone."""
+    try:
+        committed = index.log.commit(removal_of)
+        assert committed is not None
+        return committed
+    except IndexNotFoundError:
+        raise
+    except IndexFormatError:
+        blank = Entry(
+            version=1,
+            timestamp_ms=0,
+            operation="remove",
+            state="removed",
+            writer="",
+            config=ConfigRecord(index.name, (ColumnRecord(("unknown",), "bigint"),), None, None, "file", False),
+            source=SourceRecord(format="", locations=()),
+        )
+        return index.log.force(blank, max(index.log.versions()))
