@@ -193,8 +193,8 @@ def test_a_writer_survives_a_delete_that_takes_its_empty_directory(
     make = durable._make_directories
     thefts = iter([True, True, False])
 
-    def make_and_lose(directory: Path) -> None:
-        make(directory)
+    def make_and_lose(directory: Path, *permissions: Any) -> None:
+        make(directory, *permissions)
         if directory == base / "log" and next(thefts):
             storage.delete("log/gone")  # empty at this moment, so the directory goes
             assert not directory.exists()

@@ -20,7 +20,7 @@ from lakebloom.index.plan import GroupResult, SkippedFile, summed
 from lakebloom.index.segment_builder import SegmentBuilder, Span
 from lakebloom.sbbf.hashing import hash_array
 from lakebloom.sbbf.kernels import load_compiled
-from lakebloom.storage import open_storage
+from lakebloom.storage import open_index_storage
 from lakebloom.tables.listing import stat_file
 from lakebloom.tables.parquet_columns import ParquetColumns
 
@@ -67,7 +67,7 @@ def build_segment(plan: BuildPlan, group: FileGroup, storage: Storage | None = N
     """Read the files of a group and write their segment; returns also the partial global filters, if wanted."""
     load_compiled()
     started = time.perf_counter()
-    storage = storage or open_storage(plan.index_uri, plan.storage_options)
+    storage = storage or open_index_storage(plan.index_uri, plan.storage_options)
     skipped: dict[str, SkippedFile] = {}
     bytes_read = 0
     while True:

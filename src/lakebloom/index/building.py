@@ -12,6 +12,7 @@ from lakebloom.index import estimate
 from lakebloom.index.plan import GLOBAL_BLOCK_STEP, BuildPlan, BuildResult, group_files
 from lakebloom.sbbf import sizing
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
+from lakebloom.storage.permissions import match_table
 from lakebloom.tables.files import is_reachable
 from lakebloom.tables.parquet_columns import ColumnSpec
 
@@ -136,6 +137,7 @@ def run_build(
     workshop: Workshop, index: Index, plan: BuildPlan, source: SourceRecord, files: Sequence[TableFile]
 ) -> BuildResult:
     """Write the segments. Whatever fails, nothing of them is left behind if it can be helped."""
+    match_table(index.storage.uri, (file.uri for file in files), source.locations)
     groups = group_files(files, workshop.builder.parallelism())
     try:
         return workshop.builder.build(plan, source, groups, workshop.progress)

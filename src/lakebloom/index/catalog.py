@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakebloom.errors import IndexStateError
 from lakebloom.index.config import is_name, require_name
-from lakebloom.storage import normalise, open_storage
+from lakebloom.storage import normalise, open_index_storage, open_storage
 from lakebloom.storage.local import LocalStorage
 from lakebloom.storage.redaction import StorageOptions
 from lakebloom.store.log import Log
@@ -66,7 +66,7 @@ class Catalog:
     def index(self, name: str) -> Index:
         """Return the index of this name, whether it exists or not; its log is read when it is asked."""
         if name not in self._open:
-            storage = open_storage(self.storage_uri(name), self.options, self._spark)
+            storage = open_index_storage(self.storage_uri(name), self.options, self._spark)
             self._open[name] = Index(name, self._wrap(storage))
         return self._open[name]
 

@@ -29,7 +29,7 @@ from lakebloom.spark.expressions import canonical_hash
 from lakebloom.spark.global_merge import partial_rows
 from lakebloom.spark.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
 from lakebloom.spark.sources import is_connect
-from lakebloom.storage import from_encoded, open_storage
+from lakebloom.storage import from_encoded, open_index_storage
 from lakebloom.tables.columns import arrow_type
 from lakebloom.tables.glob import escape
 
@@ -199,7 +199,7 @@ class _ScannedSegment:
         self._plan = plan
         self._started = time.perf_counter()
         self._captured = CapturedFiles(plan.index_uri) if capture else None
-        storage = self._captured or open_storage(plan.index_uri, plan.storage_options)
+        storage = self._captured or open_index_storage(plan.index_uri, plan.storage_options)
         self._builder = SegmentBuilder(plan, storage, group.number)
         self._empty = set(range(len(group.files)))
         self._open: int | None = None

@@ -31,6 +31,7 @@ __all__ = [
     "from_decoded",
     "from_encoded",
     "normalise",
+    "open_index_storage",
     "open_storage",
     "require_single_winner",
     "to_local_path",
@@ -78,6 +79,16 @@ def open_storage(
     from lakebloom.storage.hadoop import HadoopStorage
 
     return HadoopStorage(uri, spark)
+
+
+def open_index_storage(uri: str, options: Mapping[str, str] | None = None, spark: Any = None) -> Storage:
+    """The storage of one index: as ``open_storage``; on local disk all files get the permissions of its directory."""
+    storage = open_storage(uri, options, spark)
+    if not uri.startswith("file:"):
+        return storage
+    from lakebloom.storage.local import LocalStorage
+
+    return LocalStorage(storage.uri, like_base=True)
 
 
 def require_single_winner(storage: Storage) -> None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from lakebloom.storage.permissions import Permissions
+
 __all__ = ["publish_new", "publish_over", "sync_directory", "write_temporary"]
 
 # FAT and most FUSE mounts of object stores answer link(2) with one of these.
@@ -24,11 +26,16 @@ _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.
 _MOST_ATTEMPTS = 100
 
 
-def write_temporary(directory: Path, views: Iterable[memoryview]) -> Path:
-    """A new file in `directory`, which is made if needed, with these bytes on disk, under a name nobody lists."""
-    temporary, stream = _create(directory)
+def write_temporary(directory: Path, views: Iterable[memoryview], permissions: Permissions | None = None) -> Path:
+    """A new file in `directory`, which is made if needed, with these bytes on disk, under a name nobody lists.
+
+    The file and new directories get `permissions`; without, what the process gives its files.
+    """
+    temporary, stream = _create(directory, permissions)
     try:
         with stream:
+            if permissions is not None:
+                permissions.set_file(stream.fileno())
             for view in views:
                 stream.write(view)
             stream.flush()
@@ -86,12 +93,12 @@ def _link(temporary: Path, target: Path) -> None:
         ) from error
 
 
-def _create(directory: Path) -> tuple[Path, BinaryIO]:
+def _create(directory: Path, permissions: Permissions | None) -> tuple[Path, BinaryIO]:
     temporary = directory / temporary_name()
     attempts = 0
     while True:
         try:
-            _make_directories(directory)
+            _make_directories(directory, permissions)
             return temporary, temporary.open("xb")
         except FileNotFoundError:
             # A `delete` removed the directory, empty as it still was, between the two calls. Once the temporary
@@ -101,12 +108,16 @@ def _create(directory: Path) -> tuple[Path, BinaryIO]:
                 raise
 
 
-def _make_directories(directory: Path) -> None:
+def _make_directories(directory: Path, permissions: Permissions | None = None) -> None:
     if directory.is_dir():
         return
-    _make_directories(directory.parent)
+    _make_directories(directory.parent, permissions)
     with suppress(FileExistsError):  # another writer made it meanwhile
-        directory.mkdir()
+        if permissions is None:
+            directory.mkdir()
+        else:
+            directory.mkdir(0o700)
+            permissions.set_directory(str(directory))
     sync_directory(directory.parent)
 
 

@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from lakebloom.storage.checks import check_new_path, check_path, check_prefix, c
 from lakebloom.storage.durable import publish_new, publish_over, write_temporary
 from lakebloom.storage.local_errors import NO_FILE, translated
 from lakebloom.storage.local_reads import read_parts, read_whole
+from lakebloom.storage.permissions import Permissions
 from lakebloom.storage.protocol import StoredFile
 from lakebloom.storage.temporary import is_temporary
 from lakebloom.storage.uri import to_local_path
@@ -43,9 +44,13 @@ _LINKS = "lakebloom follows no links below an index; move the files there, or ma
 
 @dataclass(frozen=True, slots=True)
 class LocalStorage:
-    """The files below a canonical ``file:`` URI."""
+    """The files below a canonical ``file:`` URI.
+
+    With `like_base` new files and directories get the permissions of the base, if it exists (`permissions`).
+    """
 
     uri: str
+    like_base: bool = field(default=False, repr=False)
 
     def read(self, path: str) -> memoryview:
         """See Storage.read."""
@@ -66,14 +71,14 @@ class LocalStorage:
         file = self._place(check_new_path(path))
         views = as_views(data)
         with translated(f"could not write {file}"):
-            publish_over(write_temporary(file.parent, views), file)
+            publish_over(write_temporary(file.parent, views, self._permissions()), file)
 
     def put_if_absent(self, path: str, data: Buffer) -> None:
         """See Storage.put_if_absent."""
         file = self._place(check_new_path(path))
         views = as_views(data)
         with translated(f"could not create {file}"):
-            publish_new(write_temporary(file.parent, views), file)
+            publish_new(write_temporary(file.parent, views, self._permissions()), file)
 
     def list(self, prefix: str) -> Iterator[StoredFile]:
         """See Storage.list."""
@@ -92,6 +97,9 @@ class LocalStorage:
             with suppress(*NO_FILE):
                 file.unlink()
             self._drop_empty_directories(file.parent)
+
+    def _permissions(self) -> Permissions | None:
+        return Permissions.of(to_local_path(self.uri)) if self.like_base else None
 
     def _locate(self, path: str) -> Path:
         return Path(to_local_path(self.uri), path)
