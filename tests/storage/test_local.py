@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakebloom.errors import AccessDeniedError, AlreadyExistsError, NotFoundError, StorageError
-from lakebloom.storage import durable, open_storage
+from lakebloom.storage import durable, open_storage, require_single_winner
 from lakebloom.storage.local import LocalStorage
 from lakebloom.storage.temporary import is_temporary
 
@@ -161,6 +161,24 @@ def test_a_file_system_without_hard_links_is_refused(
     with pytest.raises(StorageError, match="refuses hard links"):
         storage.put_if_absent("log/1", b"1")
     assert list((base / "log").iterdir()) == []
+
+
+def test_a_file_system_without_hard_links_is_refused_before_a_build(
+    storage: Storage, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_single_winner(storage)
+    assert list(base.iterdir()) == []
+    monkeypatch.setattr(Path, "hardlink_to", refused)
+    with pytest.raises(StorageError, match="refuses hard links"):
+        require_single_winner(storage)
+    monkeypatch.setattr(Path, "hardlink_to", lambda self, target: self.write_bytes(target.read_bytes()))
+    with pytest.raises(StorageError, match="gave the same name to two files"):
+        require_single_winner(storage)
+    assert list(base.iterdir()) == []
+
+
+def refused(*_: Any) -> None:
+    raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
 
 
 def test_a_link_whose_answer_was_lost_is_recognised(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:

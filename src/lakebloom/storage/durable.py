@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from lakebloom.storage.permissions import Permissions
 
-__all__ = ["publish_new", "publish_over", "sync_directory", "write_temporary"]
+__all__ = ["prove_single_winner", "publish_new", "publish_over", "sync_directory", "write_temporary"]
 
 # FAT and most FUSE mounts of object stores answer link(2) with one of these.
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
@@ -69,6 +69,22 @@ def publish_new(temporary: Path, target: Path) -> None:
         sync_directory(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def prove_single_winner(directory: Path) -> None:
+    """Raise StorageError unless a name in `directory` can be given once only. Leaves nothing behind."""
+    name = directory / temporary_name()
+    try:
+        publish_new(write_temporary(directory, [memoryview(b"first")]), name)
+        with suppress(AlreadyExistsError):
+            publish_new(write_temporary(directory, [memoryview(b"second")]), name)
+            raise StorageError(
+                f"an index cannot be kept in {directory}",
+                found="a file system that gave the same name to two files",
+                hint="keep the index on another file system; the table may stay where it is",
+            )
+    finally:
+        name.unlink(missing_ok=True)
 
 
 def _link(temporary: Path, target: Path) -> None:

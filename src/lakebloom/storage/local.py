@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from lakebloom.errors import NotFoundError, StorageError
 from lakebloom.storage.buffers import as_views
 from lakebloom.storage.checks import check_new_path, check_path, check_prefix, check_ranges
-from lakebloom.storage.durable import publish_new, publish_over, write_temporary
+from lakebloom.storage.durable import prove_single_winner, publish_new, publish_over, write_temporary
 from lakebloom.storage.local_errors import NO_FILE, translated
 from lakebloom.storage.local_reads import read_parts, read_whole
 from lakebloom.storage.permissions import Permissions
@@ -79,6 +79,12 @@ class LocalStorage:
         views = as_views(data)
         with translated(f"could not create {file}"):
             publish_new(write_temporary(file.parent, views, self._permissions()), file)
+
+    def prove_single_winner(self) -> None:
+        """Raise StorageError where the file system has no hard links, or lets two writers have the same name."""
+        base = self._locate("")
+        with translated(f"could not create a file in {base}"):
+            prove_single_winner(base)
 
     def list(self, prefix: str) -> Iterator[StoredFile]:
         """See Storage.list."""
