@@ -1,31 +1,40 @@
 """A local file's copy with another end, which takes its place whole or not at all.
 
-    copy the first bytes -> append -> sync -> permissions -> drop Hadoop's checksum -> rename -> sync the directory
+    copy the first bytes -> append -> access -> sync -> drop Hadoop's checksum -> exchange -> sync the directory
 
-Until the rename the old file is untouched, and after it the new one is complete; what a crash can leave behind is a
-file under a temporary name that no reader lists.
+Until the exchange the old file is untouched, and after it the new one is complete; what a crash can leave behind is a
+file under a temporary name that no reader lists, and that the next embedding into this file removes: it holds a lock
+on its copy for as long as it lives. A file that another writer put in the place of the one that was read stays
+(``storage/exchange.py``).
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
+import hashlib
 import os
 import stat
-from contextlib import suppress
+import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lakebloom.parquet.file_access import inherit_access, keep_access
 from lakebloom.storage.durable import sync_directory
+from lakebloom.storage.exchange import replace_if_same
 from lakebloom.storage.temporary import temporary_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from types import TracebackType
 
 __all__ = ["Rewriting"]
 
 _PIECE_BYTES = 32 << 20
 _BUFFER_BYTES = 4 << 20
+_MOST_COPIES = 8
+_PATIENCE_S, _PAUSE_S = 5.0, 0.005
 # Other file systems, old kernels and some network mounts cannot copy by themselves.
 _CANNOT_COPY = frozenset({errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM})
 
@@ -40,15 +49,13 @@ class Rewriting:
     def __init__(self, source: Path, target: Path, seen: os.stat_result) -> None:
         # The name may be a link; the file it leads to is what is replaced.
         self._source, self._target = source.resolve(), target.resolve()
-        self._temporary = self._target.parent / temporary_name()
         self._stopped = False
+        _remove_left_behind(self._target)
         self._read = os.open(self._source, os.O_RDONLY | os.O_CLOEXEC)
         try:
             self._seen = seen
             _require_same(os.fstat(self._read), seen)
-            # Nobody else reads it before it has the permissions of the source.
-            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            self._write = os.open(self._temporary, flags, stat.S_IRUSR | stat.S_IWUSR)
+            self._temporary, self._write = _new_copy(self._target)
         except BaseException:
             os.close(self._read)
             raise
@@ -89,17 +96,33 @@ class Rewriting:
 
     def publish(self) -> int:
         """Give the new file its name and return its size."""
-        # A target that exists keeps its own, as with cp; a new one is like its source.
-        self._take_permissions(self._target.stat() if self._target.exists() else self._seen)
+        if self._source == self._target:
+            keep_access(self._write, self._read)
+        elif not self._target.exists():
+            inherit_access(self._write, self._read)
+        else:  # a target that exists keeps its own, as with cp
+            with _opened(self._target) as target:
+                keep_access(self._write, target)
         os.fsync(self._write)
         size = os.fstat(self._write).st_size
         _require_same(self._source.stat(), self._seen)
         # Hadoop's local file system keeps a checksum beside each file and refuses one that differs; without it, it
         # reads. It goes first: a crash now leaves the old file readable.
         self._target.with_name(f".{self._target.name}.crc").unlink(missing_ok=True)
-        self._temporary.replace(self._target)
+        with _locked_directory(
+            self._target.parent, fcntl.LOCK_SH
+        ):  # what is exchanged out must not be taken for left behind
+            self._take_name()
+            with suppress(FileNotFoundError):
+                os.unlink(self._temporary)  # noqa: PTH108 (the step is counted by tests of crashes)
         sync_directory(self._target.parent)
         return size
+
+    def _take_name(self) -> None:
+        if self._source != self._target:
+            os.replace(self._temporary, self._target)  # noqa: PTH105
+        elif not replace_if_same(self._temporary, self._target, lambda status: _is_same(status, self._seen)):
+            raise _changed()
 
     def _copy_in_kernel(self, size: int) -> int:
         if not hasattr(os, "copy_file_range"):
@@ -116,16 +139,81 @@ class Rewriting:
                 raise
         return copied
 
-    def _take_permissions(self, status: os.stat_result) -> None:
-        # The owner first: changing it takes set-id bits away. Only root may; others own what they write.
-        with suppress(PermissionError):
-            os.fchown(self._write, status.st_uid, status.st_gid)
-        os.fchmod(self._write, stat.S_IMODE(status.st_mode))
-
 
 def _require_same(now: os.stat_result, then: os.stat_result) -> None:
-    if any(getattr(now, name) != getattr(then, name) for name in ("st_dev", "st_ino", "st_size", "st_mtime_ns")):
-        raise OSError(errno.ESTALE, "the file was changed while filters were made for it")
+    if not _is_same(now, then) or now.st_ctime_ns != then.st_ctime_ns:
+        raise _changed()
+
+
+def _is_same(now: os.stat_result, then: os.stat_result) -> bool:
+    """Tell whether this is the file that was seen, with the content that was seen. Its name's changes do not count."""
+    return all(getattr(now, name) == getattr(then, name) for name in ("st_dev", "st_ino", "st_size", "st_mtime_ns"))
+
+
+def _changed() -> OSError:
+    return OSError(errno.ESTALE, "the file was changed while filters were made for it")
+
+
+def _new_copy(target: Path) -> tuple[Path, int]:
+    """Create the file to write to, locked, and return its name and descriptor."""
+    for temporary in (*_names(target), target.parent / temporary_name()):
+        # Nobody else reads it before it has the access of the source.
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            descriptor = os.open(temporary, flags, stat.S_IRUSR | stat.S_IWUSR)
+        except FileExistsError:
+            continue  # of another process, which is alive
+        with suppress(OSError):  # a file system without locks: then nothing is taken for left behind either
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if temporary.exists():
+            return temporary, descriptor
+        os.close(descriptor)  # taken for left behind before it was locked
+    raise OSError(errno.EBUSY, "too many processes embed filters into this file")
+
+
+def _remove_left_behind(target: Path) -> None:
+    """Remove copies that a killed process made for this file: those whose lock nobody holds."""
+    left = [name for name in _names(target) if os.path.lexists(name)]
+    if left:
+        with suppress(OSError), _locked_directory(target.parent, fcntl.LOCK_EX, required=True):
+            for name in left:
+                with suppress(OSError), _opened(name) as descriptor:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.unlink(name)  # noqa: PTH108
+
+
+def _names(target: Path) -> list[Path]:
+    """Return the names that copies for a file have, one for each process that is at it: no directory is listed."""
+    numbered = (os.fsencode(f"{target.name}/{number}") for number in range(_MOST_COPIES))
+    digits = (hashlib.blake2b(name, digest_size=16).hexdigest() for name in numbered)
+    return [target.parent / temporary_name(each) for each in digits]
+
+
+@contextmanager
+def _locked_directory(directory: Path, kind: int, *, required: bool = False) -> Iterator[None]:
+    """Hold a lock on a directory. Without ``required`` go on without it where somebody holds it for long."""
+    with _opened(directory) as descriptor:
+        end_s = time.monotonic() + (0 if required else _PATIENCE_S)
+        while True:
+            try:
+                fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if required:
+                    raise
+                if time.monotonic() >= end_s:
+                    break
+                time.sleep(_PAUSE_S)
+        yield
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _write_all(descriptor: int, view: memoryview) -> None:

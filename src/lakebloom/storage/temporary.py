@@ -16,9 +16,9 @@ __all__ = ["is_temporary", "temporary_name"]
 _NAME = re.compile(r"\.lakebloom-[0-9a-f]{32}\.tmp")
 
 
-def temporary_name() -> str:
-    """A name that nobody has used. The leading dot hides it from Spark as well."""
-    return f".lakebloom-{uuid.uuid4().hex}.tmp"
+def temporary_name(digits: str = "") -> str:
+    """A name that nobody has used, or the one with these 32 hexadecimal digits. Its dot hides it from Spark as well."""
+    return f".lakebloom-{digits or uuid.uuid4().hex}.tmp"
 
 
 def is_temporary(path: str) -> bool:
