@@ -168,3 +168,32 @@ def test_spark_and_hadoop_print_the_same_files(spark: SparkSession, tmp_path: Pa
     hadoop = gateway.jvm.org.apache.hadoop.fs
     printed = {hadoop.Path(uri).toString() for uri in expected}
     assert {from_decoded(uri) for uri in printed} == expected
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "s3://AKIA:hunter2@lake/x",
+        "s3a://AKIA:hunter2/tail@lake/x",
+        "s3://AKIA:42/hunter2@lake/x",
+        "s3://AKIA:hunter2/x",
+        "https://user:hunter2/tail@host/x",
+        "az://container/x?sv=1&sig=hunter2",
+        "s3://lake/x?X-Amz-Signature=hunter2",
+        "s3://lake/x?X-Amz-Security-Token=hunter2",
+        "https://host/x?access_token=hunter2",
+    ],
+)
+def test_a_location_with_a_secret_is_refused(location: str) -> None:
+    for read in (normalise, from_decoded, from_encoded):
+        with pytest.raises(InvalidArgumentError) as caught:
+            read(location)
+        assert "hunter2" not in f"{caught.value} {caught.value!r}"
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["hdfs://nn:8020/a@b", "s3://lake/a@b:c", "s3://lake/part-??.parquet", "s3://lake/q=1?2", "abfs://c@a.net/x"],
+)
+def test_what_only_looks_like_a_secret_is_a_location(location: str) -> None:
+    assert normalise(location) == location
