@@ -12,11 +12,12 @@ Filters have a power of two of blocks, because Arrow C++ rejects others, and has
 
 from __future__ import annotations
 
+import io
 import os
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow.compute as pc
 from pyarrow import types as pt
@@ -26,7 +27,6 @@ from lakebloom.errors import (
     DataFileError,
     EncryptedFileError,
     InvalidArgumentError,
-    LakebloomError,
     UnsupportedTypeError,
 )
 from lakebloom.parquet.footer import MAGIC, read_footer
@@ -40,7 +40,7 @@ from lakebloom.sbbf.filter import Sbbf
 from lakebloom.storage import normalise, open_storage, to_local_path
 from lakebloom.storage.local_errors import translated
 from lakebloom.tables.columns import format_name, parse_name
-from lakebloom.tables.listing import is_remote, stat_file
+from lakebloom.tables.listing import is_remote
 from lakebloom.tables.parquet_paths import find_leaf
 from lakebloom.tables.sources import open_source, reading
 
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
     from lakebloom.parquet.footer import Footer
     from lakebloom.parquet.schema import Leaf
+    from lakebloom.storage.object_versions import ObjectVersion
+    from lakebloom.storage.objects import ObjectStorage
 
 __all__ = ["EmbedReport", "column_names", "embed"]
 
@@ -94,10 +96,13 @@ def embed(
 ) -> EmbedReport:
     """Write the Parquet file ``source`` to ``target`` with a Bloom filter for each row group of ``columns``.
 
-    Without ``target`` the file is replaced: a local one by renaming, so that a crash at any moment leaves the old file
-    or the new one; an object by one upload, which holds it in memory. Names follow Spark's convention, ``s.k`` is a
-    struct's leaf and ``l.list.element`` that of a list. Filters that other columns have stay, those of the named
-    columns are replaced. ``force`` allows FLOAT and DOUBLE, and ``options`` configure an object store.
+    Without ``target`` the file is replaced: a local one by exchange, so that a crash at any moment leaves the old file
+    or the new one; an object by one upload, which holds it in memory. A file that another writer has replaced since it
+    was read stays, and so does one whose owner, access lists or attributes cannot be kept.
+
+    Names follow Spark's convention, ``s.k`` is a struct's leaf and ``l.list.element`` that of a list. Filters that
+    other columns have stay, those of the named columns are replaced. ``force`` allows FLOAT and DOUBLE, and ``options``
+    configure an object store.
 
     Raises ColumnNotFoundError; UnsupportedTypeError for types on whose filters engines lose rows; NotParquetError,
     CorruptFooterError, EncryptedFileError or DataFileError for a file that cannot be read; StorageError, NotFoundError
@@ -150,17 +155,35 @@ def _wait_for(futures: Sequence[Future[Any]], rewriting: Rewriting) -> None:
 def _embed_in_memory(
     source_uri: str, target_uri: str, names: list[str], fpp: float, force: bool, options: Mapping[str, str]
 ) -> EmbedReport:
-    seen = stat_file(source_uri, options)
-    job = _Job.plan(source_uri, names, fpp, force, options)
+    # The object is read once, whole: no two reads can be of different versions.
+    data, seen = _read_whole(source_uri, options)
+    job = _Job.plan(source_uri, names, fpp, force, options, data)
     end = job.end([job.build(leaf) for leaf in job.leaves])
-    with reading(source_uri), open_source(source_uri, options) as file:
-        pages = file.read(job.kept_bytes)
-    if len(pages) != job.kept_bytes or stat_file(source_uri, options) != seen:
-        raise _changed(source_uri)
+    pages = data[: job.kept_bytes]
     folder, _, name = target_uri.rpartition("/")
     storage = open_storage(folder, options if is_remote(target_uri) else None)
-    storage.write(name, [pages, *end])
+    if source_uri != target_uri or seen is None:
+        storage.write(name, [pages, *end])
+    else:
+        cast("ObjectStorage", storage).replace_version(name, [pages, *end], seen)
     return job.report(target_uri, end, len(pages) + sum(map(len, end)))
+
+
+def _read_whole(uri: str, options: Mapping[str, str]) -> tuple[memoryview, ObjectVersion | None]:
+    """Return the content of a file or object, and of an object which version this is."""
+    folder, _, name = uri.rpartition("/")
+    if not is_remote(uri):
+        with reading(uri), open_source(uri, options) as file:
+            return memoryview(file.read()), None
+    return cast("ObjectStorage", open_storage(folder, options)).read_version(name)
+
+
+class _Named(io.BytesIO):
+    """Bytes in memory, with the name that messages use."""
+
+    def __init__(self, data: memoryview, name: str) -> None:
+        super().__init__(data)
+        self.name = name
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +195,22 @@ class _Job:
     leaves: tuple[Leaf, ...]
     fpp: float
     options: Mapping[str, str]
+    data: memoryview | None
+    """The whole file, where it is in memory."""
     kept_bytes: int
     """What is copied: all before the footer, but not the replaced filters if they are the last thing before it."""
 
     @classmethod
-    def plan(cls, uri: str, names: Sequence[str], fpp: float, force: bool, options: Mapping[str, str]) -> _Job:
-        footer = read_footer(uri, options)
+    def plan(
+        cls,
+        uri: str,
+        names: Sequence[str],
+        fpp: float,
+        force: bool,
+        options: Mapping[str, str],
+        data: memoryview | None = None,
+    ) -> _Job:
+        footer = read_footer(uri, options) if data is None else read_footer(_Named(data, uri))
         if footer.is_encrypted:
             raise EncryptedFileError(
                 f"{uri} has encrypted columns, and a filter would tell what is in them",
@@ -190,14 +223,14 @@ class _Job:
             raise DataFileError(
                 f"{uri} points to pages in other files", hint="embed filters into the files that have the pages"
             )
-        return cls(uri, footer, leaves, fpp, options, _kept_bytes(footer, leaves))
+        return cls(uri, footer, leaves, fpp, options, data, _kept_bytes(footer, leaves))
 
     def build(self, leaf: Leaf) -> list[Sbbf]:
         """Return the filters of a column, one for each row group."""
         length = leaf.element.type_length if leaf.physical_type == "FIXED_LEN_BYTE_ARRAY" else None
         encoding = Parquet(leaf.physical_type, length)
         filters = []
-        with StoredValues(self.uri, self.footer, leaf, self.options) as values:
+        with StoredValues(self.uri, self.footer, leaf, self.options, self.data) as values:
             for number, group in enumerate(self.footer.row_groups):
                 f = Sbbf(_enough_blocks(group.columns[leaf.number].num_values, self.fpp))
                 for array in values.of_row_group(number):
@@ -334,7 +367,3 @@ def _kept_bytes(footer: Footer, leaves: Sequence[Leaf]) -> int:
     while kept_until <= starts.get(end, 0) < end:
         end = starts[end]
     return end
-
-
-def _changed(uri: str) -> LakebloomError:
-    return DataFileError(f"{uri} was changed while filters were made for it", hint="try again")

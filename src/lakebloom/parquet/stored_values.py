@@ -45,12 +45,15 @@ class StoredValues:
     Raises what ``open_source`` raises, and DataFileError where Arrow cannot read the file.
     """
 
-    def __init__(self, uri: str, footer: Footer, leaf: Leaf, options: Mapping[str, str]) -> None:
+    def __init__(
+        self, uri: str, footer: Footer, leaf: Leaf, options: Mapping[str, str], data: memoryview | None = None
+    ) -> None:
+        """``data`` is the file's content where it is in memory already."""
         self._uri, self._footer, self._leaf = uri, footer, leaf
         with reading(uri):
             self._metadata = arrow_metadata(_untyped(footer, leaf))
         self._arrow_footer = ArrowFooter(self._metadata, frozenset())  # encrypted files are refused before
-        self._source = open_source(uri, options)
+        self._source = open_source(uri, options) if data is None else pa.BufferReader(data)
 
     def __enter__(self) -> StoredValues:
         return self

@@ -18,6 +18,7 @@ from lakebloom.storage.conditional_proof import prove_single_winner
 from lakebloom.storage.conditional_put import OUTCOME_UNKNOWN, create_object
 from lakebloom.storage.object_errors import translated
 from lakebloom.storage.object_stores import connect
+from lakebloom.storage.object_versions import ObjectVersion, read_version, replace_version
 from lakebloom.storage.protocol import StoredFile
 from lakebloom.storage.redaction import StorageOptions
 from lakebloom.storage.temporary import is_temporary
@@ -104,6 +105,18 @@ class ObjectStorage:
                 use_multipart=size_bytes > _SINGLE_PUT_BYTES,
                 chunk_size=max(_LEAST_PART_BYTES, -(-size_bytes // _MOST_PARTS)),
             )
+
+    def read_version(self, path: str) -> tuple[memoryview, ObjectVersion]:
+        """Return an object whole, and which version of it this is."""
+        key = self._key(check_path(path))
+        with translated(f"could not read {self._shown(path)}", self._options):
+            return read_version(self._store, key)
+
+    def replace_version(self, path: str, data: Buffers, seen: ObjectVersion) -> None:
+        """Store an object in the place of the version that was seen. Raises StorageError where it is another now."""
+        scheme, authority, _ = split(self._uri)
+        key = self._key(check_new_path(path))
+        replace_version(self._store, f"{scheme}://{authority}", key, as_views(data), seen, self._options)
 
     def put_if_absent(self, path: str, data: Buffer) -> None:
         """See Storage.put_if_absent."""
