@@ -431,6 +431,12 @@ class Lakebloom:
         chosen = None if predicate is None else self._predicate(name, predicate)
         return load(spark, name, chosen, columns, location=self.location)
 
+    def sql(self, text: str) -> DataFrame:
+        """Run ``CREATE BLOOM INDEX …``, ``SHOW BLOOM INDEXES`` and the like (docs/SQL.md); all else is Spark's SQL."""
+        from lakebloom.spark.sql import run
+
+        return run(self._session(), self, text)
+
     # Skipping in queries
 
     @property

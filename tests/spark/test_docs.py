@@ -47,18 +47,33 @@ def test_joins(spark: SparkSession, tmp_path: Path) -> None:
         exec(compile(block, "JOINS.md", "exec"), names)
 
 
-@pytest.mark.slow
-def test_quickstart_can_be_pasted(tmp_path: Path) -> None:
-    """Into a fresh shell in an empty directory, as a newcomer does: nothing is defined but what the page defines."""
-    pasted = "\n".join(python_blocks(ROOT / "docs/QUICKSTART.md"))
+def pasted(page: str, directory: Path) -> str:
+    """Paste a page into a fresh shell in an empty directory, as a newcomer does, and return what it prints.
+
+    Nothing is defined but what the page defines.
+    """
+    text = "\n".join(python_blocks(ROOT / "docs" / page))
     shell = subprocess.run(
-        [sys.executable, "-i", "-q"], input=pasted, cwd=tmp_path, capture_output=True, text=True, timeout=600
+        [sys.executable, "-i", "-q"], input=text, cwd=directory, capture_output=True, text=True, timeout=600
     )
     assert "Traceback" not in shell.stderr, shell.stderr
+    return shell.stdout
+
+
+@pytest.mark.slow
+def test_quickstart_can_be_pasted(tmp_path: Path) -> None:
     # The keys are random, and now and then a filter says perhaps for one that it does not hold.
-    assert re.search("3[6-9] of 40 files skipped", shell.stdout)
-    assert re.search("[1-4] of 40 files read", shell.stdout)
+    printed = pasted("QUICKSTART.md", tmp_path)
+    assert re.search("3[6-9] of 40 files skipped", printed)
+    assert re.search("[1-4] of 40 files read", printed)
     assert {path.name for path in tmp_path.iterdir()} == {"quickstart"}
+
+
+@pytest.mark.slow
+def test_sql_can_be_pasted(tmp_path: Path) -> None:
+    printed = pasted("SQL.md", tmp_path)
+    assert printed.count("by_user") >= 3
+    assert re.search(r"part-\S+\.parquet", printed)
 
 
 def test_object_stores(spark: SparkSession, tmp_path: Path, s3_options: dict[str, str]) -> None:  # noqa: F811

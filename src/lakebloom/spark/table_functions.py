@@ -26,17 +26,18 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from lakebloom.index.reports import IndexRecord, VersionRecord
     from lakebloom.predicate.tree import Predicate
     from lakebloom.tables.columns import ColumnPath
 
-__all__ = ["equal_to", "register"]
+__all__ = ["HISTORY_COLUMNS", "INDEX_COLUMNS", "equal_to", "history_row", "index_row", "register"]
 
-_INDEXES = (
+INDEX_COLUMNS = (
     "name string, state string, version bigint, columns array<string>, granularity string, fpp double, "
     "global_filter boolean, source string, format string, files bigint, units bigint, rows bigint, segments bigint, "
     "size_bytes bigint, source_bytes bigint, changed timestamp"
 )
-_HISTORY = (
+HISTORY_COLUMNS = (
     "version bigint, changed timestamp, operation string, state string, segments bigint, units bigint, "
     "summary map<string, double>"
 )
@@ -71,33 +72,14 @@ def _handlers(location: str, options: dict[str, str]) -> dict[str, tuple[type, s
             from lakebloom import Lakebloom
 
             for record in Lakebloom(location=location, options=options).indexes():
-                yield (
-                    record.name,
-                    record.state,
-                    record.version,
-                    list(record.columns),
-                    str(record.granularity),
-                    float(record.fpp),
-                    record.global_filter,
-                    record.source,
-                    record.format,
-                    record.files,
-                    record.units,
-                    record.rows,
-                    record.segments,
-                    record.size_bytes,
-                    record.source_bytes,
-                    _moment(record.timestamp_ms),
-                )
+                yield index_row(record)
 
     class History:
         def eval(self, index: str) -> Iterator[tuple[Any, ...]]:
             from lakebloom import Lakebloom
 
             for record in Lakebloom(location=location, options=options).history(index):
-                summary = {key: float(value) for key, value in record.summary.items()}
-                moment = _moment(record.timestamp_ms)
-                yield record.version, moment, record.operation, record.state, record.segments, record.units, summary
+                yield history_row(record)
 
     class Candidates:
         def eval(self, index: str, column: str, value: Any) -> Iterator[tuple[Any, ...]]:
@@ -108,10 +90,39 @@ def _handlers(location: str, options: dict[str, str]) -> dict[str, tuple[type, s
                 yield row["path"], row["row_start"], row["row_count"], row["row_groups"]
 
     return {
-        "lakebloom_indexes": (Indexes, _INDEXES),
-        "lakebloom_history": (History, _HISTORY),
+        "lakebloom_indexes": (Indexes, INDEX_COLUMNS),
+        "lakebloom_history": (History, HISTORY_COLUMNS),
         "lakebloom_candidates": (Candidates, _CANDIDATES),
     }
+
+
+def index_row(record: IndexRecord) -> tuple[Any, ...]:
+    """Return an index as a row of INDEX_COLUMNS."""
+    return (
+        record.name,
+        record.state,
+        record.version,
+        list(record.columns),
+        str(record.granularity),
+        float(record.fpp),
+        record.global_filter,
+        record.source,
+        record.format,
+        record.files,
+        record.units,
+        record.rows,
+        record.segments,
+        record.size_bytes,
+        record.source_bytes,
+        _moment(record.timestamp_ms),
+    )
+
+
+def history_row(record: VersionRecord) -> tuple[Any, ...]:
+    """Return a version as a row of HISTORY_COLUMNS."""
+    summary = {key: float(value) for key, value in record.summary.items()}
+    moment = _moment(record.timestamp_ms)
+    return record.version, moment, record.operation, record.state, record.segments, record.units, summary
 
 
 def equal_to(columns: list[tuple[ColumnPath, str]], column: str, value: Any) -> Predicate:

@@ -1,0 +1,89 @@
+"""Statements about indexes, carried out: each gives a DataFrame, as Spark's own do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lakebloom.errors import IndexExistsError, IndexNotFoundError
+from lakebloom.spark.statements import CreateIndex, DropIndex, OneIndex, ShowIndexes, parse_statement
+from lakebloom.spark.table_functions import HISTORY_COLUMNS, INDEX_COLUMNS, history_row, index_row
+
+if TYPE_CHECKING:
+    import datetime
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakebloom.index.config import BloomIndexConfig
+    from lakebloom.index.reports import IndexRecord, VersionRecord
+    from lakebloom.printing import Printable
+
+__all__ = ["run"]
+
+_FIELDS = "field string, value string"
+
+
+class Indexes(Protocol):
+    """What a statement needs of ``Lakebloom``."""
+
+    def create_index(self, source: Any, config: BloomIndexConfig) -> Printable: ...
+    def refresh_index(self, name: str, mode: Any) -> Printable: ...
+    def optimize_index(self, name: str) -> Printable: ...
+    def verify_index(self, name: str) -> Printable: ...
+    def repair_index(self, name: str) -> Printable: ...
+    def restore_index(self, name: str) -> Printable: ...
+    def vacuum_index(self, name: str, retention: datetime.timedelta | None) -> Printable: ...
+    def delete_index(self, name: str) -> Printable: ...
+    def index(self, name: str) -> IndexRecord: ...
+    def indexes(self) -> Sequence[IndexRecord]: ...
+    def history(self, name: str) -> Sequence[VersionRecord]: ...
+
+
+def run(spark: SparkSession, lake: Indexes, text: str) -> DataFrame:
+    """Carry a statement out and return its result. What is not about indexes goes to Spark."""
+    statement = parse_statement(text)
+    if statement is None:
+        return spark.sql(text)
+    if isinstance(statement, ShowIndexes):
+        return spark.createDataFrame([index_row(record) for record in lake.indexes()], INDEX_COLUMNS)
+    if isinstance(statement, CreateIndex):
+        return _fields(spark, _created(lake, statement))
+    if isinstance(statement, DropIndex):
+        return _fields(spark, _dropped(lake, statement))
+    if statement.verb == "HISTORY":
+        return spark.createDataFrame([history_row(record) for record in lake.history(statement.name)], HISTORY_COLUMNS)
+    return _fields(spark, _VERBS[statement.verb](lake, statement))
+
+
+_VERBS: dict[str, Callable[[Indexes, OneIndex], Printable]] = {
+    "REFRESH": lambda lake, statement: lake.refresh_index(statement.name, statement.mode),
+    "OPTIMIZE": lambda lake, statement: lake.optimize_index(statement.name),
+    "VERIFY": lambda lake, statement: lake.verify_index(statement.name),
+    "REPAIR": lambda lake, statement: lake.repair_index(statement.name),
+    "RESTORE": lambda lake, statement: lake.restore_index(statement.name),
+    "VACUUM": lambda lake, statement: lake.vacuum_index(statement.name, statement.retention),
+    "DESCRIBE": lambda lake, statement: lake.index(statement.name),
+}
+
+
+def _created(lake: Indexes, statement: CreateIndex) -> Printable:
+    try:
+        return lake.create_index(statement.table, statement.config)
+    except IndexExistsError:
+        if not statement.if_not_exists:
+            raise
+        return lake.index(statement.config.name)
+
+
+def _dropped(lake: Indexes, statement: DropIndex) -> Printable | None:
+    try:
+        return lake.delete_index(statement.name)
+    except IndexNotFoundError:
+        if not statement.if_exists:
+            raise
+        return None
+
+
+def _fields(spark: SparkSession, record: Printable | None) -> DataFrame:
+    """Return a record as Spark describes a table: a row for each field."""
+    return spark.createDataFrame([] if record is None else record.shown(), _FIELDS)
