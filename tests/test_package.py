@@ -43,6 +43,7 @@ LAYERS = [
     ["look"],
     ["errors"],
     ["display"],
+    ["locks"],
 ]
 LEVEL = {layer: level for level, layers in enumerate(LAYERS) for layer in layers}
 MODULES = sorted(SOURCE.rglob("*.py"))

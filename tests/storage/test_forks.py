@@ -7,10 +7,14 @@ import subprocess
 import sys
 import textwrap
 import traceback
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from lakebloom import col, locks
+from tests.index.lake import NAME, Lake
 
 from .conftest import BUCKET
 
@@ -100,3 +104,27 @@ def test_what_keeps_rows_and_pools_works_in_a_child(tmp_path: Path) -> None:
 
     with kept_rows._LIMIT.lock:  # as if another thread were keeping a row at the moment of the fork
         assert in_child(check) == 0
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_looks_up_while_a_thread_of_its_parent_lists(tmp_path: Path) -> None:
+    lake = Lake(tmp_path, {"k": "bigint", "s": "string", "n": "int"})
+    lake.fill(range(2))
+    lake.create()
+    opened = lake.open()
+    assert opened.lookup(NAME, col("k") == 5).num_rows == 1
+
+    def check() -> None:
+        assert opened.lookup(NAME, col("k") == 6).num_rows == 1
+
+    with ExitStack() as held:
+        for lock in list(locks._made):
+            held.enter_context(lock)
+        assert in_child(check) == 0
+
+
+def test_shared_state_has_locks_that_a_fork_opens() -> None:
+    folders = [Path(locks.__file__).parent / name for name in ("display", "index", "storage", "store", "tables")]
+    sources = (path for folder in folders for path in folder.rglob("*.py"))
+    assert [path.name for path in sources if "threading.Lock()" in path.read_text()] == []

@@ -7,8 +7,9 @@ then starred out in each of the forms in which stores and libraries write it.
 from __future__ import annotations
 
 import re
-import threading
 from typing import TYPE_CHECKING
+
+from lakebloom.locks import new_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,7 +27,7 @@ _USER_INFO = re.compile(r"(://)[^\s/@:]*:(?!\d{1,5}/)\S*@")
 # The query of a URL: a signature, a token, an expiry. A pattern such as part-??.parquet has no "=".
 _QUERY = re.compile(r"(://[^\s?]*\?)[^\s=]*=\S*")
 
-_lock = threading.Lock()
+_lock = new_lock()
 _forms: dict[str, None] = {}
 _longest_first: tuple[str, ...] = ()
 

@@ -8,11 +8,11 @@ again is read again, which costs at most as much as never to have kept it.
 from __future__ import annotations
 
 import os
-import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakebloom.locks import new_lock
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class _Limit:
     """Holds the tiles with rows in memory; nobody else does for longer than a question."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = new_lock()
         self.kept: dict[KeptRows, int] = {}
         self.size_bytes = 0
 
@@ -51,8 +51,7 @@ class _Limit:
         self.size_bytes = 0
 
     def start_anew(self) -> None:
-        """Forget everything: after a fork the lock may be held by a thread that does not exist here."""
-        self.lock = threading.Lock()
+        """Forget everything: at the moment of a fork another thread may have been at work on it."""
         self.clear()
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
+from lakebloom.locks import new_lock
 from lakebloom.tables.listing import list_files
 from lakebloom.tables.watch import Watch
 
@@ -21,7 +21,7 @@ class Inventory:
 
     def __init__(self, locations: Sequence[str], options: Mapping[str, str]) -> None:
         self._locations, self._options = tuple(locations), options
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._is_plain = False
         self._listed: tuple[Watch, list[TableFile]] | None = None
 

@@ -6,7 +6,6 @@ A column that an old file lacks is NULL, one that was widened since is cast, par
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakebloom.errors import ColumnNotFoundError, DataFileError
+from lakebloom.locks import new_lock
 from lakebloom.tables.columns import ColumnPath
 from lakebloom.tables.files import TableFile
 from lakebloom.tables.listing import list_files
@@ -246,7 +246,7 @@ class _Footers:
     def __init__(self) -> None:
         self._known: dict[TableFile, _Footer] = {}
         self._bytes = 0
-        self._lock = threading.Lock()
+        self._lock = new_lock()
 
     def get(self, file: TableFile) -> _Footer | None:
         return self._known.get(file)

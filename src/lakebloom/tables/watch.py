@@ -12,10 +12,10 @@ import functools
 import os
 import struct
 import sys
-import threading
 import weakref
 from typing import TYPE_CHECKING
 
+from lakebloom.locks import new_lock
 from lakebloom.tables.table_formats import METADATA, local_markers
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Watch:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._process = os.getpid()
         self._identities: list[tuple[str, tuple[int, int]]] = []
         self._inside: set[int] = set()
