@@ -41,7 +41,10 @@ to the driver.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 from lakebloom.display.secrets import without_secrets
 from lakebloom.display.visible import visible
@@ -246,6 +249,41 @@ class ColumnNotFoundError(SourceError):
     """The table has no such column, or several."""
 
     code = "UNKNOWN_COLUMN"
+
+    @classmethod
+    def among(cls, wanted: str, names: Sequence[str], *, where: str = "the table") -> ColumnNotFoundError:
+        """Return the error for a name that is none of these.
+
+        >>> print(ColumnNotFoundError.among("user", ["user_id", "day"]))
+        [UNKNOWN_COLUMN] the table has no column user; found columns user_id, day. Hint: did you mean user_id?
+        """
+        import difflib
+
+        close = difflib.get_close_matches(wanted[:_MOST_CHARACTERS], names, n=1, cutoff=0.5)
+        return cls(
+            f"{where} has no column {wanted}",
+            found=f"columns {_some(names)}" if names else "no columns",
+            hint=f"did you mean {close[0]}?" if close else "name one of these" if names else "",
+        )
+
+    @classmethod
+    def ambiguous(cls, wanted: str, names: Sequence[str], *, where: str = "the table") -> ColumnNotFoundError:
+        """Return the error for a name that fits several columns."""
+        return cls(
+            f"{where} has several columns {wanted}",
+            found=_some(names),
+            hint="give them different names; or set spark.sql.caseSensitive=true, create the index again, and use the "
+            "exact name",
+        )
+
+
+_MOST_NAMES = 20
+_MOST_CHARACTERS = 1000
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 class DataFileError(SourceError):

@@ -366,17 +366,20 @@ class Lakebloom:
 
     def columns(self, name: str) -> list[tuple[ColumnPath, str]]:
         """Return all columns of an index's table as it was when indexed: the parts of each name, and its Spark type."""
-        from lakebloom.tables.spark_schema import leaf_types
+        from lakebloom.tables.schema import table_schema
 
-        return leaf_types(self._catalog.index(name).log.newest().source.schema_json or "")
+        return list(table_schema(self._catalog.index(name).log.newest().source.schema_json).types.items())
 
     def _predicate(self, name: str, predicate: Predicate | str) -> Predicate:
         """Return a predicate, whether it was made by ``col`` or typed as SQL."""
         if not isinstance(predicate, str):
             return predicate
         from lakebloom.predicate.parse import parse
+        from lakebloom.tables.schema import table_schema
 
-        return parse(predicate, self.columns(name))
+        source = self._catalog.index(name).log.newest().source
+        types = table_schema(source.schema_json).types
+        return parse(predicate, types.items(), case_sensitive=source.case_sensitive)
 
     def candidates(self, name: str, predicate: Predicate | str) -> pa.Table:
         """Return the units that can match: path, row_start, row_count, row_groups. Reads only the index.
@@ -429,7 +432,8 @@ class Lakebloom:
         if not self._registered or self._catalog.options:  # another object's options may have come since
             self.register_source()
         chosen = None if predicate is None else self._predicate(name, predicate)
-        return load(spark, name, chosen, columns, location=self.location)
+        table = self._reader(name).snapshot().entry.source
+        return load(spark, name, chosen, columns, table=table, location=self.location)
 
     def sql(self, text: str) -> DataFrame:
         """Run ``CREATE BLOOM INDEX …``, ``SHOW BLOOM INDEXES`` and the like (docs/SQL.md); all else is Spark's SQL."""

@@ -69,7 +69,6 @@ MEANINGS: dict[str, Predicate] = {
     "ok = true": col("ok") == True,  # noqa: E712
     "s2.leaf = 'a'": col("s2.leaf") == "a",
     "`odd.name` = 1": col("`odd.name`") == 1,
-    "Aa = 1": col("Aa") == 1,
     "not k = 1 and s = 'a' or k = 2": (~(col("k") == 1) & (col("s") == "a")) | (col("k") == 2),
     "not (k = 1 and (s = 'a' or k = 2))": ~((col("k") == 1) & ((col("s") == "a") | (col("k") == 2))),
 }
@@ -103,8 +102,8 @@ def test_what_is_printed_can_be_read(text: str) -> None:
         ("s = 'a", 4, "a quote that is not closed"),
         ("k ~ 1", 2, "'~'"),
         ("s = a", 4, "text stands in single quotes"),
-        ("nope = 1", 0, "no column of this name"),
-        ("AA = 1", 0, "differ only in case"),
+        ("nope = 1", 0, "no column nope"),
+        ("AA = 1", 0, "several columns AA"),
         ("k = 1 OR k = 'x'", 13, "column k is of type bigint"),
         ("k = 1x", 4, "'1'"),
         ("k = 1e99999999999", 4, "at most 38 digits"),
@@ -125,6 +124,13 @@ def test_errors_point_at_the_place(text: str, position: int, said: str) -> None:
     assert said in str(caught.value)
     copy = pickle.loads(pickle.dumps(caught.value))
     assert (str(copy), copy.position, copy.text) == (str(caught.value), position, text)
+
+
+def test_names_are_found_as_the_table_finds_them() -> None:
+    assert parse("Aa = 1", COLUMNS, case_sensitive=True) == (col("Aa") == 1)
+    for text, case_sensitive in (("Aa = 1", False), ("AA = 1", True), ("K = 1", True)):
+        with pytest.raises(PredicateSyntaxError, match="column"):
+            parse(text, COLUMNS, case_sensitive=case_sensitive)
 
 
 def test_types_without_filters_are_carried() -> None:

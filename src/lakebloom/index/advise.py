@@ -25,6 +25,8 @@ from lakebloom.index.together import Together, helps
 from lakebloom.predicate.prune import Pruner
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import Predicate, columns
+from lakebloom.tables.reader_settings import Matters, differing, has_field_ids
+from lakebloom.tables.schema import table_schema
 from lakebloom.tables.spark_schema import defaults
 
 if TYPE_CHECKING:
@@ -45,8 +47,8 @@ HOPELESS = 0.9
 _REST_S = 30.0
 """How long an index that did not answer in time is left alone."""
 _CASE_SENSITIVE = "spark.sql.caseSensitive"
-_UNLIKE_THE_BUILD = ("spark.sql.parquet.fieldId.read.enabled", "spark.sql.parquet.int96TimestampConversion")
-"""Settings under which Spark finds other columns or values in a Parquet file than the build did."""
+_REBASING = ("datetimerebasemode", "int96rebasemode")
+"""Options of Parquet and Avro for dates and timestamps of long ago."""
 _NOT_ABOUT_VALUES = frozenset({"path", "paths", "basepath", "mergeschema", "serialization.format"})
 
 
@@ -56,8 +58,24 @@ class Reading(msgspec.Struct, frozen=True):
     format: str
     schema: dict[str, Any]
     options: dict[str, str]
-    session: dict[str, str]
+    session: dict[str, str | None]
     predicate: Predicate | None
+
+    @property
+    def case_sensitive(self) -> bool:
+        """Whether the query finds names in files with regard to case."""
+        return self.session.get(_CASE_SENSITIVE, "false") == "true"
+
+    def read_schema(self, sources: Sequence[SourceRecord]) -> ReadSchema:
+        """Return the columns as the query reads them, and what may differ from how these tables were read."""
+        temporal = any(
+            matters is Matters.TEMPORAL
+            for source in sources
+            for matters, _, _ in differing(source.format, source.settings, self.session).values()
+        ) or any(_rebasing(source.options) != _rebasing(self.options) for source in sources)
+        return ReadSchema(
+            self.format, self.schema, case_sensitive=self.case_sensitive, built=sources, temporal_differs=temporal
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +108,49 @@ class Unanswered:
 
 def why_not(source: SourceRecord, reading: Reading) -> Reason | None:
     """Tell why an index says nothing about files that are read like this; None: it does."""
-    case_sensitive = reading.session.get(_CASE_SENSITIVE, "false") == "true"
-    if source.format != reading.format.lower() or source.case_sensitive != case_sensitive:
+    if source.format != reading.format.lower() or source.case_sensitive != reading.case_sensitive:
+        return Reason.READ_DIFFERS
+    if any(
+        _concerns(matters, source, reading)
+        for matters, _, _ in differing(source.format, source.settings, reading.session).values()
+    ):
         return Reason.READ_DIFFERS
     if source.format == "parquet":
-        unlike = any(reading.session.get(key, "false") == "true" for key in _UNLIKE_THE_BUILD)
-        return Reason.READ_DIFFERS if unlike else None
+        return None
     if _about_values(source.options) != _about_values(reading.options):
         return Reason.READ_DIFFERS
     if not _same_fields(source, reading):
         return Reason.READ_DIFFERS
     return None
+
+
+def _differences(source: SourceRecord, reading: Reading) -> str:
+    """Name the settings under which a query reads otherwise than the build, for people."""
+    found = [
+        f"{key} was {built} and is {asked}"
+        for key, (matters, built, asked) in differing(source.format, source.settings, reading.session).items()
+        if _concerns(matters, source, reading)
+    ]
+    if source.case_sensitive != reading.case_sensitive:
+        found.append(f"{_CASE_SENSITIVE} was {str(source.case_sensitive).lower()}")
+    return "; ".join(found)
+
+
+def _concerns(matters: Matters, source: SourceRecord, reading: Reading) -> bool:
+    """Tell whether a setting that differs matters for a table at all. Columns of some types only: see ReadSchema."""
+    match matters:
+        case Matters.FIELD_IDS:
+            return has_field_ids(msgspec.json.encode(reading.schema).decode())
+        case Matters.DEFAULTS:
+            return bool(table_schema(source.schema_json).defaults or defaults(reading.schema))
+        case Matters.TEMPORAL:
+            return False
+        case _:
+            return True
+
+
+def _rebasing(options: dict[str, str]) -> dict[str, str]:
+    return {key.lower(): value.lower() for key, value in options.items() if key.lower() in _REBASING}
 
 
 def _about_values(options: dict[str, str]) -> dict[str, str]:
@@ -135,7 +185,8 @@ class Advisor:
         snapshots = {answer.name: answer.snapshot for answer in answers if isinstance(answer, Advice)}
         together = [snapshot for snapshot in snapshots.values() if snapshot is not None]
         if reading.predicate is not None and helps(reading.predicate, together):
-            predicate, schema = reading.predicate, ReadSchema(reading.format, reading.schema)
+            predicate = reading.predicate
+            schema = reading.read_schema([snapshot.entry.source for snapshot in together])
             ask = lambda: _advice_together(" + ".join(snapshots), together, predicate, schema)  # noqa: E731
             answers.append(self._answered(" + ".join(snapshots), ask, deadline_s))
         for answer in answers:
@@ -177,11 +228,11 @@ def _caught(name: str, ask: Callable[[], Advice | Unanswered]) -> Advice | Unans
 def _advice(name: str, snapshot: Snapshot, reading: Reading) -> Advice | Unanswered:
     reason = why_not(snapshot.entry.source, reading)
     if reason is not None:
-        return Unanswered(name, reason)
+        return Unanswered(name, reason, _differences(snapshot.entry.source, reading))
     if reading.predicate is None:
         return Unanswered(name, Reason.NO_USABLE_PREDICATE)
     pruner = Pruner(reading.predicate, resolve=resolver(snapshot), hopeless=HOPELESS)
-    schema = ReadSchema(reading.format, reading.schema)
+    schema = reading.read_schema([snapshot.entry.source])
     segments = [AsRead(segment, schema) for segment in snapshot.segments]
     known = [column for column in map(resolver(snapshot), columns(reading.predicate)) if column is not None]
     if known and segments and not any(segment.column_type(column) for segment in segments for column in known):

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from lakebloom.predicate.spark_types import Kind, spark_type
-from lakebloom.tables.columns import folded_name
-from lakebloom.tables.spark_schema import defaults, leaf_types
+from lakebloom.tables.schema import TableSchema, table_schema
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lakebloom.predicate.spark_types import SparkType
     from lakebloom.predicate.units import BoolArray, HashArray, IntArray, UnitFilters
+    from lakebloom.store.records import SourceRecord
     from lakebloom.tables.columns import ColumnPath
 
 __all__ = ["TEXT_FORMATS", "AsRead", "ReadSchema"]
@@ -30,32 +31,55 @@ _TEMPORAL = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ})
 
 
 class ReadSchema:
-    """The columns as a query reads them, by their names without regard to case."""
+    """The columns as a query reads them, by their names as the query finds them in files."""
 
-    def __init__(self, file_format: str, schema: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        file_format: str,
+        schema: dict[str, Any],
+        *,
+        case_sensitive: bool,
+        built: Sequence[SourceRecord] = (),
+        temporal_differs: bool = False,
+    ) -> None:
+        """``built``: the tables as they were indexed; ``temporal_differs``: the query reads their dates otherwise."""
         self.format = file_format.lower()
-        types = leaf_types(msgspec.json.encode(schema).decode()) if schema else []
-        self._exact = dict(types)
-        self._folded: dict[ColumnPath, list[str]] = {}
-        for path, name in types:
-            self._folded.setdefault(folded_name(path), []).append(name)
-        self._defaults = frozenset(name.lower() for name in defaults(schema))
+        read = TableSchema(schema)
+        self._types, self._defaults = read.types, read.defaults
+        self._names = read.names(case_sensitive=case_sensitive)
+        self._temporal_differs = temporal_differs
+        self._read, self._built = read, built
 
     def reads(self, column: ColumnPath, stored: str) -> bool:
         """Tell whether every value of a column that was indexed as ``stored`` is read as what it is."""
-        folded = self._folded.get(folded_name(column), [])
-        name = self._exact.get(column, folded[0] if len(folded) == 1 else None)
-        if name is None:
+        found = self._names.find(column)
+        if found is None or not self._in_its_place(column, found):
             return False
-        of_file, of_query = spark_type(stored), spark_type(_plain(name))
+        of_file, of_query = spark_type(stored), spark_type(_plain(self._types[found]))
         if self.format != "parquet" and (of_file != of_query or self._depends_on_the_session(of_file)):
+            return False
+        if self._temporal_differs and of_file.kind in _TEMPORAL:
             return False
         return _holds(of_query, of_file)
 
+    def _in_its_place(self, column: ColumnPath, found: ColumnPath) -> bool:
+        """Tell whether a column is where it was.
+
+        Spark finds columns of ORC files by their places where the file calls them _col0, _col1 and so on, or where it
+        is told to; and one file of a table may have such names, and another not.
+        """
+        if self.format != "orc":
+            return True
+        place = self._read.places.get(found)
+        return all(
+            table_schema(source.schema_json, frozenset(source.partition_columns)).places.get(column) == place
+            for source in self._built
+        )
+
     def reads_as(self, column: ColumnPath, stored: str) -> bool:
         """Tell whether a column is read in exactly the type that was indexed."""
-        folded = self._folded.get(folded_name(column), [])
-        return self.reads(column, stored) and [_plain(name) for name in folded] == [stored]
+        found = self._names.find(column)
+        return found is not None and self.reads(column, stored) and _plain(self._types[found]) == stored
 
     def _depends_on_the_session(self, kind: SparkType) -> bool:
         """Text says nothing of its time zone and calendar, and ORC's timestamps are local times of the JVM."""
@@ -63,7 +87,8 @@ class ReadSchema:
 
     def has_default(self, column: ColumnPath) -> bool:
         """Tell whether a Parquet file without the column, which was indexed as NULL, is read as something else."""
-        return self.format == "parquet" and column[0].lower() in self._defaults
+        found = self._names.find(column[:1])
+        return self.format == "parquet" and found is not None and found[0] in self._defaults
 
 
 def _plain(name: str) -> str:

@@ -13,9 +13,8 @@ from lakebloom.index.as_read import AsRead
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.index.threads import CORES, REQUESTS, pool
 from lakebloom.predicate.prune import Pruner
-from lakebloom.predicate.tree import Node
+from lakebloom.predicate.tree import Node, renamed
 from lakebloom.storage import to_local_path
-from lakebloom.tables.columns import folded_name
 from lakebloom.tables.listing import require_plain_locations
 
 if TYPE_CHECKING:
@@ -99,14 +98,13 @@ def require_predicate(predicate: object) -> None:
 
 
 def resolver(snapshot: Snapshot) -> Resolver:
-    """Return how a predicate's names find the index's columns: exactly, or else without regard to case."""
-    columns = [column.path for column in snapshot.entry.config.columns]
+    """Return how a predicate's names find the index's columns: by the table's own rule for names."""
+    columns = {column.path for column in snapshot.entry.config.columns}
+    names = snapshot.names
 
     def resolve(path: ColumnPath) -> ColumnPath | None:
-        if path in columns:
-            return path
-        folded = [column for column in columns if folded_name(column) == folded_name(path)]
-        return folded[0] if len(folded) == 1 else None
+        found = names.find(path)  # among all columns: K may be indexed where k is asked for
+        return found if found in columns else None
 
     return resolve
 
@@ -137,7 +135,7 @@ def ask_each(pruner: Pruner, segments: Sequence[UnitFilters], *, remote: bool) -
 
 def _plain_candidates(snapshot: Snapshot, predicate: Predicate, options: Mapping[str, str] | None) -> list[Candidate]:
     require_plain_locations(snapshot.entry.source.locations, options)
-    return candidates_of(snapshot, predicate)
+    return candidates_of(snapshot, renamed(predicate, snapshot.names.require))
 
 
 def candidates_of(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import (
     AlreadyExistsError,
-    ColumnNotFoundError,
     DataFileError,
     IndexExistsError,
     IndexNotFoundError,
     InvalidArgumentError,
     NoFilesError,
+    UnsupportedSourceError,
 )
 from lakebloom.index import estimate
 from lakebloom.index.building import (
@@ -34,7 +33,7 @@ from lakebloom.storage import require_single_winner
 from lakebloom.store.global_filters import write_global
 from lakebloom.store.log import WRITER, now_ms
 from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, GlobalRecord
-from lakebloom.tables.columns import arrow_type, folded_name, format_name
+from lakebloom.tables.columns import ColumnNames, arrow_type, format_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -197,6 +196,7 @@ def _resolved(config: BloomIndexConfig, source: SourceRecord, schema: Sequence[C
             f"{source.format} files have no row positions", found=f"granularity {config.granularity!r}",
             hint='use granularity="file"',
         )  # fmt: skip
+    _require_same_rows(config, source)
     columns = [_find(path, source, schema) for path in config.paths]
     for column in columns:
         arrow_type(column.type)
@@ -213,9 +213,20 @@ def _resolved(config: BloomIndexConfig, source: SourceRecord, schema: Sequence[C
     )
 
 
+def _require_same_rows(config: BloomIndexConfig, source: SourceRecord) -> None:
+    """Refuse several columns of text whose malformed lines are dropped: a query of one column drops fewer of them."""
+    mode = next((value for key, value in source.options.items() if key.lower() == "mode"), "")
+    if mode.upper() == "DROPMALFORMED" and len(config.paths) > 1:
+        raise UnsupportedSourceError(
+            "which lines are malformed, and are dropped, depends on the columns that are read",
+            found=f"mode {mode} and {len(config.paths)} columns",
+            hint="create one index for each column",
+        )
+
+
 def _find(path: ColumnPath, source: SourceRecord, schema: Sequence[ColumnRecord]) -> ColumnRecord:
-    fold = _folding(source.case_sensitive)
-    if fold(path) in {fold((name,)) for name in source.partition_columns}:
+    partitions = [(name,) for name in source.partition_columns]
+    if ColumnNames(partitions, case_sensitive=source.case_sensitive).matches(path):
         raise InvalidArgumentError(
             f"{format_name(path)} is a partition column",
             found="one value for each directory",
@@ -226,24 +237,5 @@ def _find(path: ColumnPath, source: SourceRecord, schema: Sequence[ColumnRecord]
 
 def find_column(path: ColumnPath, case_sensitive: bool, schema: Sequence[ColumnRecord]) -> ColumnRecord:
     """Return the column of a table that a name means. Raises ColumnNotFoundError."""
-    fold = _folding(case_sensitive)
-    found = [column for column in schema if fold(column.path) == fold(path)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise ColumnNotFoundError(
-            f"the name {format_name(path)} fits several columns",
-            found=", ".join(format_name(column.path) for column in found),
-            hint="set spark.sql.caseSensitive=true and give the exact name",
-        )
-    names = [format_name(column.path) for column in schema]
-    close = difflib.get_close_matches(format_name(path), names, n=1, cutoff=0.5)
-    raise ColumnNotFoundError(
-        f"the table has no column {format_name(path)}",
-        found=f"columns {', '.join(names[:20])}{', …' if len(names) > 20 else ''}",
-        hint=f"did you mean {close[0]}?" if close else "name one of these",
-    )
-
-
-def _folding(case_sensitive: bool) -> Callable[[ColumnPath], ColumnPath]:
-    return (lambda path: path) if case_sensitive else folded_name
+    found = ColumnNames((column.path for column in schema), case_sensitive=case_sensitive).require(path)
+    return next(column for column in schema if column.path == found)

@@ -64,11 +64,8 @@ class JoinFilters:
         """
         config, path = snapshot.entry.config, resolver(snapshot)(column)
         if path is None:
-            raise ColumnNotFoundError(
-                f"index {config.name!r} has no column {format_name(column)}",
-                found=", ".join(format_name(known.path) for known in config.columns),
-                hint="name one of these",
-            )
+            names = [format_name(known.path) for known in config.columns]
+            raise ColumnNotFoundError.among(format_name(column), names, where=f"index {config.name!r}")
         number = [known.path for known in config.columns].index(path)
         record = _global_record(snapshot, number)
         known = frozenset(snapshot.files.values())

@@ -19,10 +19,10 @@ from lakebloom.index.reads import Read, Unindexed, candidate_reads, reads_of
 from lakebloom.index.threads import CORES, REQUESTS, pool
 from lakebloom.predicate.rows import row_mask
 from lakebloom.predicate.tree import columns as columns_of
-from lakebloom.tables.columns import top_level_name
+from lakebloom.predicate.tree import renamed
 from lakebloom.tables.inventory import Inventory
 from lakebloom.tables.listing import is_remote, require_plain_locations, stat_file
-from lakebloom.tables.rows import TableRows
+from lakebloom.tables.rows import TableRows, rows_without_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -64,6 +64,7 @@ class Lookups:
         unindexed: Unindexed,
     ) -> pa.Table:
         table = self._table_of(snapshot.entry.source)
+        predicate = renamed(predicate, table.rows.names.require)
         search = _Search(table.rows, predicate, columns, self._options, unindexed)
         if unindexed == "skip":
             require_plain_locations(table.source.locations, self._options)
@@ -76,6 +77,8 @@ class Lookups:
             found += part.num_rows
             if limit is not None and found >= limit:
                 break
+        if not search.output.names:  # tables without columns lose their rows in concat_tables
+            return rows_without_columns(found if limit is None else min(found, limit))
         # Not schema.empty_table(), which loads pandas where it is installed.
         whole = pa.concat_tables(parts) if parts else pa.Table.from_batches([], schema=search.output)
         return whole if limit is None else whole.slice(0, limit)
@@ -120,10 +123,10 @@ class _Search:
         unindexed: Unindexed,
     ) -> None:
         self._rows, self._predicate, self._options, self._unindexed = rows, predicate, options, unindexed
-        wanted = rows.top_level_names if columns is None else [top_level_name(name) for name in columns]
-        self.output = rows.schema_of(wanted)
+        self.output = rows.schema_of(rows.chosen(columns))
         self._asked = rows.schema_of(dict.fromkeys(path[0] for path in columns_of(predicate)))
-        self._others = rows.schema_of(name for name in self.output.names if name not in self._asked.names)
+        self._asked_names = frozenset(self._asked.names)
+        self._others = rows.schema_of(name for name in self.output.names if name not in self._asked_names)
 
     def run(self, reads: Sequence[Read]) -> Iterator[pa.Table]:
         """Yield the matching rows of each file, in the order of the reads; those of no file are left out."""
@@ -183,5 +186,7 @@ class _Search:
         return found
 
     def _output(self, asked: pa.Table, others: pa.Table) -> pa.Table:
-        columns = [(asked if name in self._asked.names else others)[name] for name in self.output.names]
+        if not self.output.names:
+            return rows_without_columns(asked.num_rows)
+        columns = [(asked if name in self._asked_names else others)[name] for name in self.output.names]
         return pa.table(columns, schema=self.output)

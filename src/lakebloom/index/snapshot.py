@@ -12,7 +12,8 @@ import numpy as np
 from lakebloom.index.as_read import ReadSchema
 from lakebloom.store.segments import Segment
 from lakebloom.store.side_by_side import SideBySide
-from lakebloom.tables.spark_schema import defaults
+from lakebloom.tables.columns import ColumnNames
+from lakebloom.tables.schema import table_schema
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -72,8 +73,20 @@ class Snapshot:
     def as_read(self) -> ReadSchema | None:
         """How files are read that lack a column with a default; None where the table has no defaults."""
         source = self.entry.source
+        if not table_schema(source.schema_json).defaults:
+            return None
         schema = msgspec.json.decode(source.schema_json or "{}")
-        return ReadSchema(source.format, schema) if defaults(schema) else None
+        return ReadSchema(source.format, schema, case_sensitive=source.case_sensitive)
+
+    @cached_property
+    def names(self) -> ColumnNames:
+        """The table's columns, found by the rule under which the index was built."""
+        source = self.entry.source
+        schema = table_schema(source.schema_json)
+        if schema.types:
+            return schema.names(case_sensitive=source.case_sensitive)
+        indexed = [column.path for column in self.entry.config.columns]
+        return ColumnNames(indexed, case_sensitive=source.case_sensitive)
 
     def unknown(self, listed: Sequence[TableFile]) -> list[TableFile]:
         """Return those of the listed files that the index does not know as they are now."""

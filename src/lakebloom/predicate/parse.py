@@ -16,13 +16,12 @@ place in the text.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn, cast
 
-from lakebloom.errors import LakebloomError, PredicateSyntaxError
+from lakebloom.errors import ColumnNotFoundError, LakebloomError, PredicateSyntaxError
 from lakebloom.predicate.tree import (
     MAX_DEPTH,
     And,
@@ -39,7 +38,7 @@ from lakebloom.predicate.tree import (
     Predicate,
 )
 from lakebloom.predicate.typed_text import Written, typed
-from lakebloom.tables.columns import ColumnPath, folded_name, format_name, parse_name
+from lakebloom.tables.columns import ColumnNames, ColumnPath, format_name, parse_name
 
 __all__ = ["parse"]
 
@@ -68,8 +67,10 @@ class _Token:
     at: int
 
 
-def parse(text: str, columns: Iterable[tuple[ColumnPath, str]]) -> Predicate:
+def parse(text: str, columns: Iterable[tuple[ColumnPath, str]], *, case_sensitive: bool = False) -> Predicate:
     """Return the predicate that a text describes. ``columns`` are those of the table, each with its Spark type.
+
+    ``case_sensitive`` is how the table's names are found (``ColumnNames``).
 
     Raises PredicateSyntaxError.
 
@@ -77,7 +78,7 @@ def parse(text: str, columns: Iterable[tuple[ColumnPath, str]]) -> Predicate:
     ...       [(("user_id",), "bigint"), (("s", "k"), "string"), (("day",), "date")])
     And(children=(Equals(column=('user_id',), value=Literal(type='bigint', value=42)), Or(children=(IsNull(column=('s', 'k')), IsIn(column=('day',), values=(Literal(type='date', value=19782),))))))
     """  # noqa: E501
-    return _Parser(text, dict(columns)).whole()
+    return _Parser(text, dict(columns), case_sensitive).whole()
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -98,12 +99,10 @@ def _tokens(text: str) -> list[_Token]:
 
 
 class _Parser:
-    def __init__(self, text: str, types: Mapping[ColumnPath, str]) -> None:
+    def __init__(self, text: str, types: Mapping[ColumnPath, str], case_sensitive: bool) -> None:
         self._text = text
         self._types = types
-        self._folded: dict[ColumnPath, list[ColumnPath]] = {}
-        for known in types:
-            self._folded.setdefault(folded_name(known), []).append(known)
+        self._names = ColumnNames(types, case_sensitive=case_sensitive)
         self._tokens = _tokens(text)
         self._next = 0
         self._depth = 0
@@ -176,21 +175,17 @@ class _Parser:
         if self._token.kind != "name":
             self._refuse("a column's name")
         token = self._taken()
-        path = parse_name(token.text)
-        if path in self._types:
-            return path, self._types[path]
-        folded = self._folded.get(folded_name(path), [])
-        if len(folded) == 1:
-            return folded[0], self._types[folded[0]]
-        names = [format_name(known) for known in self._types]
-        close = difflib.get_close_matches(token.text, names, n=1, cutoff=0.5)
-        raise PredicateSyntaxError(
-            "the table has no column of this name" if not folded else "several columns differ only in case",
-            found=token.text,
-            hint=f"did you mean {close[0]}?" if close else f"its columns are {', '.join(names[:20])}",
-            text=self._text,
-            position=token.at,
-        )
+        try:
+            path = self._names.require(parse_name(token.text))
+        except ColumnNotFoundError as error:
+            raise PredicateSyntaxError(
+                error.message,
+                found=error.found,
+                hint=error.hint,
+                text=self._text,
+                position=token.at,
+            ) from error
+        return path, self._types[path]
 
     def _value(self, kind: str, column: ColumnPath) -> Literal:
         token = self._token

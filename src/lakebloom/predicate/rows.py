@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
-from lakebloom.errors import InvalidArgumentError
+from lakebloom.errors import InvalidArgumentError, UnsupportedTypeError
 from lakebloom.predicate.comparisons import compare, is_one_of
 from lakebloom.predicate.domains import Domain, column_in, domain_of, widest
 from lakebloom.predicate.text import to_text
@@ -97,7 +97,7 @@ class _Rows:
         column_type = self._type(predicate.column)
         if predicate.value.is_null:
             return self._all(None)
-        domain = domain_of(column_type, predicate.value.type)
+        domain = self._domain(predicate.column, column_type, predicate.value)
         return compare(domain, self._column_in(domain, predicate.column), predicate.op, predicate.value)
 
     def _is_in(self, column: ColumnPath, literals: Sequence[Literal]) -> pa.ChunkedArray:
@@ -107,9 +107,20 @@ class _Rows:
             found = self._all(False)
         else:
             # One domain for the whole list, as in Spark: a single double makes all of it doubles.
-            domain = widest({domain_of(column_type, literal.type) for literal in values})
+            domain = widest({self._domain(column, column_type, literal) for literal in values})
             found = is_one_of(domain, self._column_in(domain, column), values)
         return found if len(values) == len(literals) else pc.or_kleene(found, self._all(None))
+
+    def _domain(self, column: ColumnPath, column_type: str, literal: Literal) -> Domain:
+        try:
+            return domain_of(column_type, literal.type)
+        except UnsupportedTypeError as error:
+            value = f"{literal.value!r:.100}"
+            raise UnsupportedTypeError(
+                f"cannot compare column {format_name(column)}, of type {column_type}, with {value} as Spark does",
+                found=error.found,
+                hint=error.hint,
+            ) from error
 
     def _all(self, value: bool | None) -> pa.Array:
         return pa.repeat(pa.scalar(value, pa.bool_()), self._table.num_rows)

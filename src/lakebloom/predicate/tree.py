@@ -38,7 +38,7 @@ UTF-8) must send the comparison as ``unknown``, never null or a replacement.
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, NoReturn, TypeAlias
 
 import msgspec
@@ -68,6 +68,7 @@ __all__ = [
     "flat",
     "from_json",
     "operands",
+    "renamed",
     "to_json",
 ]
 
@@ -285,6 +286,22 @@ def _flat(predicate: Predicate, depth: int) -> Predicate:
     if isinstance(predicate, Not):
         return Not(_flat(predicate.child, depth + 1))
     return type(predicate)(tuple([_flat(part, depth + 1) for part in operands(predicate)]))
+
+
+def renamed(predicate: Predicate, rename: Callable[[ColumnPath], ColumnPath]) -> Predicate:
+    """Return the same predicate with each column called what ``rename`` returns, and whatever that raises.
+
+    >>> renamed(IsNull(("KEY",)) & ~IsNull(("k",)), lambda path: tuple(part.lower() for part in path))
+    And(children=(IsNull(column=('key',)), Not(child=IsNull(column=('k',)))))
+    """
+    if isinstance(predicate, And | Or):
+        return msgspec.structs.replace(predicate, children=tuple(renamed(part, rename) for part in operands(predicate)))
+    if isinstance(predicate, Not):
+        return Not(renamed(predicate.child, rename))
+    if isinstance(predicate, Unknown):
+        return predicate
+    column = rename(predicate.column)
+    return predicate if column == predicate.column else msgspec.structs.replace(predicate, column=column)
 
 
 def _chain(connective: type[And] | type[Or], node: Node) -> tuple[Predicate, ...]:

@@ -83,7 +83,7 @@ class SparkBuilder:
             interruptible(self._spark, f"lakebloom-{plan.build_id}"),
         ):
             if scanned:
-                with session_for_scan(self._spark, self.parallelism(), case_sensitive=source.case_sensitive):
+                with session_for_scan(self._spark, self.parallelism(), source):
                     rows = _merged(scan_tasks(self._spark, plan, source, groups, capture=capture), plan).collect()
             else:
                 rows = _merged(_parquet_tasks(self._spark, plan, groups, capture=capture), plan).collect()

@@ -70,16 +70,26 @@ def load(
     predicate: Predicate | None = None,
     columns: Sequence[str] | None = None,
     *,
+    table: SourceRecord,
     location: str,
 ) -> DataFrame:
-    """Return the rows for which a predicate is TRUE. The source must be registered."""
+    """Return the rows for which a predicate is TRUE. The source must be registered; ``table`` is that of the index.
+
+    Raises ColumnNotFoundError and InvalidArgumentError here: what Python raises inside Spark reaches a user as text.
+    """
+    schema = SourceSchema(table)
     reader = spark.read.format(LakebloomSource.name()).option("location", location)
     if predicate is not None:
         require_predicate(predicate)
-        reader = reader.option("where", to_json(predicate).decode())
+        reader = reader.option("where", to_json(schema.bound(predicate)).decode())
     if columns is not None:
-        reader = reader.option("columns", ", ".join(columns))
+        reader = reader.option("columns", ", ".join(map(_quoted, schema.names(columns))))
     return reader.load(index)
+
+
+def _quoted(name: str) -> str:
+    """Return a name in which no comma and no dot counts."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 class LakebloomSource(DataSource):

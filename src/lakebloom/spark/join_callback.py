@@ -9,14 +9,13 @@ import msgspec
 
 from lakebloom.errors import IndexStateError, LakebloomError, StaleIndexError
 from lakebloom.index.advise import Reading, why_not
-from lakebloom.index.as_read import ReadSchema
+from lakebloom.index.ask import resolver
 from lakebloom.index.patience import within
 from lakebloom.predicate.reasons import Reason
 from lakebloom.spark.file_lines import file_lines
 from lakebloom.spark.joins import filter_words
 from lakebloom.spark.rule.callback import Callback
 from lakebloom.storage import from_decoded
-from lakebloom.tables.columns import folded_name
 from lakebloom.tables.files import TableFile
 
 if TYPE_CHECKING:
@@ -106,6 +105,6 @@ def _same_values(snapshot: Snapshot, reading: Reading, column: ColumnPath) -> bo
     """Tell whether the query reads exactly the values that were indexed, in their own type."""
     if why_not(snapshot.entry.source, reading) is not None:
         return False
-    schema = ReadSchema(reading.format, reading.schema)
-    types = [known.type for known in snapshot.entry.config.columns if folded_name(known.path) == folded_name(column)]
+    schema, found = reading.read_schema([snapshot.entry.source]), resolver(snapshot)(column)
+    types = [known.type for known in snapshot.entry.config.columns if known.path == found]
     return len(types) == 1 and schema.reads_as(column, types[0]) and not schema.has_default(column)

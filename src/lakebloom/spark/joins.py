@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, UnsupportedSourceError
+from lakebloom.errors import InvalidArgumentError, UnsupportedSourceError
 from lakebloom.index.advise import LOG
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.spark_types import Kind, spark_type
 from lakebloom.spark.expressions import canonical_hash, might_contain
-from lakebloom.tables.columns import format_name
+from lakebloom.tables.columns import ColumnNames, format_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,16 +85,9 @@ def pruned_by_keys(
 
 
 def _require_column(frame: DataFrame, column: str) -> None:
-    names = frame.columns
-    found = [name for name in names if name == column]
-    if frame.sparkSession.conf.get("spark.sql.caseSensitive", "false") != "true":
-        found = [name for name in names if name.lower() == column.lower()]
-    if len(found) != 1:
-        raise ColumnNotFoundError(
-            f"there is no column {column} to join on" if not found else f"the name {column} fits several columns",
-            found=", ".join(names),
-            hint="name columns that both sides have",
-        )
+    case_sensitive = str(frame.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
+    names = ColumnNames([(name,) for name in frame.columns], case_sensitive=case_sensitive)
+    names.require((column,), where="a side of the join")
 
 
 def filter_words(f: Sbbf) -> np.ndarray[tuple[int], np.dtype[np.int32]]:

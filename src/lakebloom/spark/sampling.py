@@ -49,7 +49,7 @@ def advise(
 
     def sample(columns: list[ColumnSpec]) -> list[ColumnSample]:
         samples: list[ColumnSample] = []
-        with session_for_scan(spark, parallelism(spark), case_sensitive=record.case_sensitive):
+        with session_for_scan(spark, parallelism(spark), record):
             frame = read_files(spark, record, chosen_files(files, _MOST_BYTES))
             for start in range(0, len(columns), _COLUMNS_AT_ONCE):
                 samples += _sampled(frame, columns[start : start + _COLUMNS_AT_ONCE])

@@ -27,6 +27,7 @@ from lakebloom.sbbf.hashing import hash_array
 from lakebloom.sbbf.kernels import load_compiled
 from lakebloom.spark.expressions import canonical_hash
 from lakebloom.spark.global_merge import partial_rows
+from lakebloom.spark.reader_conf import configured, reading_as_built
 from lakebloom.spark.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
 from lakebloom.spark.sources import is_connect
 from lakebloom.storage import from_encoded, open_index_storage
@@ -70,27 +71,15 @@ def scan_tasks(
 
 
 @contextmanager
-def session_for_scan(spark: SparkSession, parallelism: int, *, case_sensitive: bool) -> Iterator[None]:
+def session_for_scan(spark: SparkSession, parallelism: int, source: SourceRecord) -> Iterator[None]:
     """Set what the scan needs, for its time only.
 
-    Names are compared as they were when the index was created. And Spark is kept from starting a task for each file
-    that it is told to read: 5,000 took 16 seconds, and now 0.7.
+    Files are read as they were when the index was created. And Spark is kept from starting a task for each file that it
+    is told to read: 5,000 took 16 seconds, and now 0.7.
     """
-    wanted = {
-        _DISCOVERY: str(max(_FEW_TASKS, 2 * parallelism)),
-        "spark.sql.caseSensitive": str(case_sensitive).lower(),
-    }
-    before = spark.conf.getAll
-    for key, value in wanted.items():
-        spark.conf.set(key, value)
-    try:
+    discovery = {_DISCOVERY: str(max(_FEW_TASKS, 2 * parallelism))}
+    with reading_as_built(spark, source), configured(spark, discovery):
         yield
-    finally:
-        for key in wanted:
-            if key in before:
-                spark.conf.set(key, before[key])
-            else:
-                spark.conf.unset(key)
 
 
 def read_files(spark: SparkSession, source: SourceRecord, files: list[TableFile]) -> DataFrame:

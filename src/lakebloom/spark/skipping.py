@@ -22,6 +22,7 @@ from lakebloom.spark.jvm import new_object
 from lakebloom.spark.rule.callback import Callback, exposed, new_secret
 from lakebloom.spark.sources import is_connect
 from lakebloom.tables.glob import fixed_part
+from lakebloom.tables.reader_settings import ALL, keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -127,6 +128,7 @@ class Skipping:
         secret = new_secret()
         callbacks = (exposed(self.callback, secret), exposed(joins, secret))
         self.rule = new_object(spark, "LakebloomRule", self._spark._jsparkSession, *callbacks, secret)
+        self.rule.setReaderKeys(msgspec.json.encode({name: keys(name) for name in sorted(ALL)}).decode())
         self.watch = new_object(spark, "QueryWatch")
 
     @property

@@ -58,11 +58,15 @@ class SourceOptions:
             index=_index(options),
             location=_location(options.get("location") or location),
             storage={**storage, **{key.removeprefix(_STORAGE): value for key, value in own.items()}},
-            columns=None if columns is None else tuple(name.strip() for name in _COMMA.split(columns)),
+            columns=None if columns is None else _columns(columns),
             where=options.get("where"),
             read_once=_flag("readOnce", options.get("readonce", "false")),
             partition_bytes=_bytes(options.get("partitionbytes")),
         )
+
+
+def _columns(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in _COMMA.split(text)) if text.strip() else ()
 
 
 def _index(options: Mapping[str, str]) -> str:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, UnsupportedTypeError
+from lakebloom.errors import InvalidArgumentError, UnsupportedTypeError
 from lakebloom.predicate.parse import parse
 from lakebloom.predicate.tree import columns as columns_of
-from lakebloom.predicate.tree import from_json
-from lakebloom.tables.columns import format_name, top_level_name
-from lakebloom.tables.spark_schema import arrow_schema, leaf_types
+from lakebloom.predicate.tree import from_json, renamed
+from lakebloom.tables.columns import format_name
+from lakebloom.tables.schema import table_schema
+from lakebloom.tables.spark_schema import arrow_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -62,17 +63,18 @@ class SourceSchema:
 
     def __init__(self, table: SourceRecord) -> None:
         schema = json.loads(table.schema_json or "{}")
-        self._fields: list[dict[str, Any]] = [_nullable(field) for field in schema["fields"]]
+        self._fields: dict[str, dict[str, Any]] = {field["name"]: _nullable(field) for field in schema["fields"]}
+        self._schema = table_schema(table.schema_json)
+        self._case_sensitive = table.case_sensitive
 
     def output(self, columns: Sequence[str] | None) -> str:
-        """Return the schema of the table, or of some of its columns, as Spark writes it. Raises ColumnNotFoundError.
+        """Return the schema of the table, or of some of its columns, as Spark writes it.
 
-        Raises UnsupportedTypeError for a column that only Spark can read.
+        Raises ColumnNotFoundError, InvalidArgumentError for a column that is named twice, and UnsupportedTypeError for
+        one that only Spark can read.
         """
-        names = (
-            [field["name"] for field in self._fields] if columns is None else [top_level_name(name) for name in columns]
-        )
-        fields = [self._field(name) for name in names]
+        names = self.names(columns)
+        fields = [self._fields[name] for name in names]
         for field in fields:
             _require_readable(field)
         return _schema_json({**field, "metadata": _shown(field)} for field in fields)
@@ -82,19 +84,22 @@ class SourceSchema:
 
         Raises InvalidArgumentError and ColumnNotFoundError.
         """
-        leaves = leaf_types(_schema_json(self._fields))
         if not text.lstrip().startswith("{"):
-            return parse(text, leaves)
-        predicate = from_json(text)
-        known = {path for path, _ in leaves}
-        for path in columns_of(predicate):
-            if path not in known:
-                raise ColumnNotFoundError(
-                    f"the predicate names a column {format_name(path)}, which the table does not have",
-                    found=f"columns {', '.join(map(format_name, sorted(known)))}",
-                    hint="name one of these",
-                )
-        return predicate
+            return parse(text, self._schema.types.items(), case_sensitive=self._case_sensitive)
+        return self.bound(from_json(text))
+
+    def bound(self, predicate: Predicate) -> Predicate:
+        """Return a predicate in the table's own spelling of its columns. Raises ColumnNotFoundError."""
+        return renamed(predicate, self._schema.names(case_sensitive=self._case_sensitive).require)
+
+    def names(self, columns: Sequence[str] | None) -> list[str]:
+        """Return the columns that a user names, as the table spells them; None: all of them.
+
+        Raises ColumnNotFoundError and InvalidArgumentError.
+        """
+        if columns is None:
+            return self._schema.top_level_names
+        return self._schema.chosen(columns, case_sensitive=self._case_sensitive)
 
     def chosen(self, schema_json: str, where: Predicate | None) -> ChosenColumns:
         """Return the columns that Spark asks for, which are some of the table's in its own types.
@@ -102,7 +107,7 @@ class SourceSchema:
         Raises ColumnNotFoundError, InvalidArgumentError and UnsupportedTypeError.
         """
         asked = json.loads(schema_json)["fields"]
-        fields = [self._field(field["name"]) for field in asked]
+        fields = [self._fields[name] for name in self.names([format_name((field["name"],)) for field in asked])]
         for wanted, field in zip(asked, fields, strict=True):
             _require_readable(field)
             if wanted["type"] != field["type"] or wanted["name"] != field["name"] or not wanted["nullable"]:
@@ -111,7 +116,7 @@ class SourceSchema:
                     found=f"{wanted['name']} {wanted['type']}" + ("" if wanted["nullable"] else " not null"),
                     hint=f"the table has {field['name']} {field['type']}",
                 )
-        needed = [] if where is None else [self._field(path[0]) for path in sorted(columns_of(where))]
+        needed = [] if where is None else [self._fields[path[0]] for path in sorted(columns_of(where))]
         read = {field["name"]: field for field in (*fields, *needed)}
         return ChosenColumns(
             tuple(field["name"] for field in fields),
@@ -119,17 +124,6 @@ class SourceSchema:
             _schema_json(read.values()),
             tuple((field["name"], width) for field in fields if (width := _width(field)) is not None),
         )
-
-    def _field(self, name: str) -> dict[str, Any]:
-        exact = [field for field in self._fields if field["name"] == name]
-        found = exact or [field for field in self._fields if field["name"].lower() == name.lower()]
-        if len(found) != 1:
-            raise ColumnNotFoundError(
-                f"the table has no column {name}" if not found else f"the name {name} fits several columns",
-                found=f"columns {', '.join(field['name'] for field in self._fields)}",
-                hint="name one of these",
-            )
-        return found[0]
 
 
 def _schema_json(fields: Iterable[dict[str, Any]]) -> str:

@@ -24,9 +24,11 @@ from lakebloom.spark.classic_scan import classic_scan
 from lakebloom.spark.connect_scan import connect_scan
 from lakebloom.spark.file_scan import DEFAULT_FORMAT
 from lakebloom.spark.messages import cause
+from lakebloom.spark.reader_conf import CASE_SENSITIVE, session_values
 from lakebloom.store.records import SourceRecord
 from lakebloom.tables.glob import escape
 from lakebloom.tables.listing import list_files
+from lakebloom.tables.reader_settings import recorded
 from lakebloom.tables.table_formats import TABLE_FORMATS, owned_by
 
 if TYPE_CHECKING:
@@ -87,7 +89,8 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
         table=table or scan.table,
         schema_json=schema_json,
         partition_columns=scan.partition_columns,
-        case_sensitive=str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true",
+        case_sensitive=str(spark.conf.get(CASE_SENSITIVE, "false")).lower() == "true",
+        settings=recorded(scan.format, session_values(spark, scan.format)),
     )
 
 

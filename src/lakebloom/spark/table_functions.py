@@ -86,7 +86,9 @@ def _handlers(location: str, options: dict[str, str]) -> dict[str, tuple[type, s
             from lakebloom import Lakebloom
 
             lake = Lakebloom(location=location, options=options)
-            for row in lake.candidates(index, equal_to(lake.columns(index), column, value)).to_pylist():
+            source = lake.catalog.index(index).log.newest().source
+            predicate = equal_to(lake.columns(index), column, value, case_sensitive=source.case_sensitive)
+            for row in lake.candidates(index, predicate).to_pylist():
                 yield row["path"], row["row_start"], row["row_count"], row["row_groups"]
 
     return {
@@ -125,7 +127,9 @@ def history_row(record: VersionRecord) -> tuple[Any, ...]:
     return record.version, moment, record.operation, record.state, record.segments, record.units, summary
 
 
-def equal_to(columns: list[tuple[ColumnPath, str]], column: str, value: Any) -> Predicate:
+def equal_to(
+    columns: list[tuple[ColumnPath, str]], column: str, value: Any, *, case_sensitive: bool = False
+) -> Predicate:
     """Return ``column = value``; text is read as the column's type, and NULL asks for NULLs.
 
     Raises ColumnNotFoundError, InvalidArgumentError or ValueConversionError.
@@ -133,9 +137,7 @@ def equal_to(columns: list[tuple[ColumnPath, str]], column: str, value: Any) -> 
     >>> equal_to([(("user_id",), "bigint")], "USER_ID", "42")
     Equals(column=('user_id',), value=Literal(type='bigint', value=42))
     """
-    schema = [ColumnRecord(path, kind) for path, kind in columns]
-    exact = [known for known in schema if known.path == parse_name(column)]
-    found = exact[0] if exact else find_column(parse_name(column), False, schema)
+    found = find_column(parse_name(column), case_sensitive, [ColumnRecord(path, kind) for path, kind in columns])
     if value is None:
         return IsNull(found.path)
     text = isinstance(value, str)

@@ -53,6 +53,8 @@ class SourceRecord(Record, frozen=True):
     partition_columns: tuple[str, ...] = ()
     case_sensitive: bool = False
     """Whether names in files are compared with regard to case."""
+    settings: dict[str, str] = {}
+    """The settings that change what is read of such files, where they were not Spark's defaults."""
 
 
 class ConfigRecord(Record, frozen=True):

@@ -7,14 +7,14 @@ written with backticks. Inside lakebloom only the tuples travel, so the two are 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import pyarrow as pa
 
-from lakebloom.errors import InvalidArgumentError, UnsupportedTypeError
+from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, UnsupportedTypeError
 
-__all__ = ["ColumnPath", "arrow_type", "folded_name", "format_name", "parse_name", "top_level_name"]
+__all__ = ["ColumnNames", "ColumnPath", "arrow_type", "folded_name", "format_name", "parse_name", "top_level_name"]
 
 ColumnPath: TypeAlias = tuple[str, ...]
 
@@ -100,7 +100,62 @@ def folded_name(path: ColumnPath) -> ColumnPath:
     >>> folded_name(("S", "k"))
     ('s', 'k')
     """
-    return tuple(part.lower() for part in path)
+    return (path[0].lower(),) if len(path) == 1 else tuple(part.lower() for part in path)
+
+
+class ColumnNames:
+    """Finds columns by name as Spark does: the one rule for names.
+
+    With regard to case, a name means the column spelt exactly so. Without, it means the column spelt so in any case,
+    and nothing if there are several: an exact spelling does not decide between them. The parts of a nested name are
+    found one after the other, so that nothing is found below two structs ``s`` and ``S``. Letters are compared by their
+    lower case, as Spark's readers compare them.
+
+    >>> names = ColumnNames([("K",), ("s",), ("s", "X")], case_sensitive=False)
+    >>> names.find(("k",)), names.find(("S", "x")), names.find(("x",))
+    (('K',), ('s', 'X'), None)
+    """
+
+    def __init__(self, paths: Iterable[ColumnPath], *, case_sensitive: bool) -> None:
+        self.case_sensitive = case_sensitive
+        self._paths = tuple(paths)
+        self._found: dict[ColumnPath, list[int]] = {}
+        for number, path in enumerate(self._paths):
+            self._found.setdefault(path if case_sensitive else folded_name(path), []).append(number)
+        self._ambiguous = {key for key, numbers in self._found.items() if len(numbers) > 1}
+
+    def matches(self, wanted: ColumnPath) -> list[int]:
+        """Return the places of all columns that a name fits."""
+        key = wanted if self.case_sensitive else folded_name(wanted)
+        return self._found.get(key, [])
+
+    def find(self, wanted: ColumnPath) -> ColumnPath | None:
+        """Return the column that a name means; None where there is none, or where there are several."""
+        key = wanted if self.case_sensitive else folded_name(wanted)
+        numbers = self._found.get(key)
+        if numbers is None or (self._ambiguous and self._doubtful(key) is not None):
+            return None
+        return self._paths[numbers[0]]
+
+    def require(self, wanted: ColumnPath, *, where: str = "the table") -> ColumnPath:
+        """Return the column that a name means. Raises ColumnNotFoundError."""
+        found = self.find(wanted)
+        if found is not None:
+            return found
+        doubtful = self._doubtful(wanted if self.case_sensitive else folded_name(wanted))
+        if doubtful is None:
+            raise ColumnNotFoundError.among(format_name(wanted), self.texts, where=where)
+        several = [format_name(self._paths[number]) for number in self._found[doubtful]]
+        raise ColumnNotFoundError.ambiguous(format_name(wanted[: len(doubtful)]), several, where=where)
+
+    @property
+    def texts(self) -> list[str]:
+        """The names as they are written."""
+        return [format_name(path) for path in self._paths]
+
+    def _doubtful(self, key: ColumnPath) -> ColumnPath | None:
+        """Return the first part of a name that means several columns."""
+        return next((key[:end] for end in range(1, len(key) + 1) if key[:end] in self._ambiguous), None)
 
 
 def arrow_type(spark_type: str) -> pa.DataType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import ColumnNotFoundError, UnsupportedTypeError
-from lakebloom.tables.columns import format_name
+from lakebloom.tables.columns import ColumnNames, format_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,29 +34,21 @@ def find_leaf(leaves: Sequence[Sequence[str]], wanted: ColumnPath, *, case_sensi
     if any(len(leaves[i]) > len(wanted) for i in candidates):
         _refuse(wanted, "a group of columns in the file and a plain one in the table")
     if len(candidates) > 1:
-        raise _ambiguous(wanted, [leaves[i][-1] for i in candidates])
+        raise ColumnNotFoundError.ambiguous(
+            format_name(wanted), [format_name(leaves[i]) for i in candidates], where="the file"
+        )
     return candidates[0]
 
 
 def _named(
     leaves: Sequence[Sequence[str]], candidates: Sequence[int], depth: int, part: str, case_sensitive: bool
 ) -> list[int]:
-    if case_sensitive:
-        return [i for i in candidates if leaves[i][depth] == part]
-    folded = part.lower()
-    found = [i for i in candidates if leaves[i][depth].lower() == folded]
-    names = {leaves[i][depth] for i in found}
-    if len(names) > 1:
-        raise _ambiguous((part,), sorted(names))
-    return found
-
-
-def _ambiguous(wanted: Sequence[str], names: Sequence[str]) -> ColumnNotFoundError:
-    return ColumnNotFoundError(
-        f"several columns of the file are called {format_name(wanted)}",
-        found=", ".join(names),
-        hint="rewrite the file with different names, or set spark.sql.caseSensitive",
-    )
+    here = dict.fromkeys((leaves[i][depth],) for i in candidates)
+    names = ColumnNames(here, case_sensitive=case_sensitive)
+    if not names.matches((part,)):
+        return []
+    (name,) = names.require((part,), where="the file")
+    return [i for i in candidates if leaves[i][depth] == name]
 
 
 def _refuse(path: Sequence[str], mismatch: str) -> None:

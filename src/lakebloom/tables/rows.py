@@ -5,7 +5,6 @@ A column that an old file lacks is NULL, one that was widened since is cast, par
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -14,23 +13,29 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakebloom.errors import ColumnNotFoundError, DataFileError
+from lakebloom.errors import DataFileError, UnsupportedTypeError, ValueConversionError
 from lakebloom.locks import new_lock
-from lakebloom.tables.columns import ColumnPath
+from lakebloom.tables.columns import ColumnNames, ColumnPath
 from lakebloom.tables.files import TableFile
 from lakebloom.tables.listing import list_files
 from lakebloom.tables.parquet.footer import ArrowFooter, read_arrow_footer
 from lakebloom.tables.partitions import partition_values
+from lakebloom.tables.schema import table_schema
 from lakebloom.tables.sources import open_source, parquet_file, reading
-from lakebloom.tables.spark_schema import arrow_schema, defaults, leaf_types
 from lakebloom.tables.stored_columns import StoredColumns
 
-__all__ = ["TableRows"]
+__all__ = ["TableRows", "rows_without_columns"]
 
 _BATCH_ROWS, _BATCH_BYTES = 1 << 16, 16 << 20
 _KEPT_SCHEMAS, _KEPT_VIEWS = 100, 8
 _FOOTER_BYTES = 16 << 20
 """How much of footers is kept, as they are stored; parsed, they take about ten times as much."""
+
+
+def rows_without_columns(num_rows: int) -> pa.Table:
+    """Return so many rows of no columns. Arrow's own constructors and concat_tables forget the number."""
+    rows = pa.StructArray.from_buffers(pa.struct([]), num_rows, [None])
+    return pa.Table.from_batches([pa.RecordBatch.from_struct_array(rows)])
 
 
 class TableRows:
@@ -49,42 +54,39 @@ class TableRows:
         self._locations = locations
         self._partition_columns = frozenset(partition_columns)
         self._options = options
-        self._schema = arrow_schema(schema_json)
-        self._defaults = defaults(json.loads(schema_json))
+        self._schema = table_schema(schema_json)
         self._footers = _Footers()
         self._parts: dict[tuple[str, ...], pa.Schema] = {}
-        self.types: dict[ColumnPath, str] = dict(leaf_types(schema_json))
 
     @property
-    def top_level_names(self) -> list[str]:
-        """The names of all columns."""
-        return list(self._schema.names)
+    def types(self) -> Mapping[ColumnPath, str]:
+        """The SQL type of every column, the leaves of structs included."""
+        return self._schema.types
+
+    @property
+    def names(self) -> ColumnNames:
+        """The finder of columns and leaves."""
+        return self._schema.names(case_sensitive=self._case_sensitive)
+
+    def chosen(self, columns: Sequence[str] | None) -> list[str]:
+        """Return the columns that a user names, as the table spells them; None: all of them.
+
+        Raises ColumnNotFoundError and InvalidArgumentError.
+        """
+        if columns is None:
+            return self._schema.top_level_names
+        return self._schema.chosen(columns, case_sensitive=self._case_sensitive)
 
     def schema_of(self, names: Iterable[str]) -> pa.Schema:
-        """Return the part of the schema with these columns. Raises ColumnNotFoundError."""
+        """Return the part of the schema with these columns, by their exact names."""
         wanted = tuple(names)
         part = self._parts.get(wanted)
         if part is None:
-            part = self._schema_of(wanted)
+            part = self._schema.arrow(wanted)
             if len(self._parts) >= _KEPT_SCHEMAS:
                 self._parts.clear()  # other threads have what they need
             self._parts[wanted] = part
         return part
-
-    def _schema_of(self, names: Iterable[str]) -> pa.Schema:
-        fields = []
-        for name in names:
-            found = [field for field in self._schema if field.name == name] or [
-                field for field in self._schema if field.name.lower() == name.lower()
-            ]
-            if len(found) != 1:
-                raise ColumnNotFoundError(
-                    f"the table has no column {name}" if not found else f"the name {name} fits several columns",
-                    found=f"columns {', '.join(self._schema.names)}",
-                    hint="name one of these",
-                )
-            fields.append(found[0])
-        return pa.schema(fields)
 
     def files(self) -> list[TableFile]:
         """Return the table's files as they are now."""
@@ -144,16 +146,17 @@ class TableRows:
         found = {field.name: stored.find(field.name) for field in schema if field.name not in partitions}
         for name in (name for name, in_file in found.items() if in_file is None):
             self._require_no_default(file, name)
-        for in_file in found.values():
-            if in_file is not None:
-                stored.require_plain(file.uri, in_file)
-        return _View(schema, stored, {name: known for name, known in found.items() if known is not None}, partitions)
+        in_file = {name: known for name, known in found.items() if known is not None}
+        for known in in_file.values():
+            stored.require_plain(file.uri, known)
+        return _View(file.uri, schema, stored, in_file, partitions)
 
     def _require_no_default(self, file: TableFile, name: str) -> None:
-        if name in self._defaults:
+        default = self._schema.defaults.get(name)
+        if default is not None:
             raise DataFileError(
                 f"{file.uri} does not have the column {name}, and its default needs Spark",
-                found=f"DEFAULT {self._defaults[name]}",
+                found=f"DEFAULT {default}",
                 hint="ask with Spark, which lakebloom speeds up after enable()",
             )
 
@@ -164,7 +167,7 @@ class TableRows:
         # From the whole path: locations may be patterns, or lie below the directories that name the partitions.
         scheme, _, rest = file.uri.partition("://")
         values = partition_values(file.uri, [f"{scheme}://{rest.partition('/')[0]}"], names)
-        return {name: pa.array([value], pa.string()) for name, value in values.items()}
+        return {name: _partition_value(file.uri, schema.field(name), value) for name, value in values.items()}
 
 
 class OpenFile:
@@ -266,8 +269,14 @@ class _View:
     """How one file's columns become the table's."""
 
     def __init__(
-        self, schema: pa.Schema, stored: StoredColumns, found: dict[str, str], partitions: dict[str, pa.Array]
+        self,
+        uri: str,
+        schema: pa.Schema,
+        stored: StoredColumns,
+        found: dict[str, str],
+        partitions: dict[str, pa.Array],
     ) -> None:
+        self._uri = uri
         self._schema, self._stored, self._found, self._partitions = schema, stored, found, partitions
 
     @property
@@ -280,14 +289,33 @@ class _View:
         columns: list[Any] = []
         for field in self._schema:
             if field.name in self._partitions:
-                value = self._partitions[field.name].cast(field.type)
+                value = self._partitions[field.name]
                 columns.append(value.take(pa.array([0] * num_rows, pa.int64())))
             elif field.name in self._found:
-                name = self._found[field.name]
-                columns.append(self._stored.read_as(table[name], name, field.type))
+                columns.append(self._read(table, self._found[field.name], field.type))
             else:
                 columns.append(pa.nulls(num_rows, field.type))
-        return pa.table(columns, schema=self._schema)
+        return pa.table(columns, schema=self._schema) if columns else rows_without_columns(num_rows)
+
+    def _read(self, table: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
+        try:
+            return self._stored.read_as(table[name], name, kind)
+        except UnsupportedTypeError as error:
+            raise UnsupportedTypeError(
+                f"{error.message}, in {self._uri}", found=error.found, hint=error.hint
+            ) from error
+
+
+def _partition_value(uri: str, field: pa.Field, value: str | None) -> pa.Array:
+    """Return what a directory's name says, in the column's type. Raises ValueConversionError."""
+    try:
+        return pa.array([value], pa.string()).cast(field.type)
+    except pa.ArrowException as error:
+        raise ValueConversionError(
+            f"the directory of {uri} has no {field.type} for the partition column {field.name}",
+            found=f"{value!r}: {error}",
+            hint="query the table with Spark, or read it with another type of this column",
+        ) from error
 
 
 def _tables(file: TableFile, parquet: pq.ParquetFile, group: int, names: list[str]) -> Iterator[pa.Table]:

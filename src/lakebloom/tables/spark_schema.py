@@ -14,7 +14,7 @@ import pyarrow as pa
 from lakebloom.errors import UnsupportedTypeError
 from lakebloom.tables.columns import ColumnPath, arrow_type
 
-__all__ = ["arrow_schema", "defaults", "leaf_types"]
+__all__ = ["arrow_field", "arrow_schema", "defaults", "leaf_types", "leaves_of"]
 
 _SQL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 _COLLATIONS = "__COLLATIONS"
@@ -30,7 +30,12 @@ def leaf_types(schema_json: str) -> list[tuple[ColumnPath, str]]:
     >>> leaf_types('{"type":"struct","fields":[{"name":"a","type":"long","nullable":true,"metadata":{}}]}')
     [(('a',), 'bigint')]
     """
-    return list(_leaves(json.loads(schema_json), ()))
+    return leaves_of(json.loads(schema_json))
+
+
+def leaves_of(schema: dict[str, Any]) -> list[tuple[ColumnPath, str]]:
+    """Return the same of a schema that is parsed already."""
+    return list(_leaves(schema, ())) if schema else []
 
 
 def defaults(schema: dict[str, Any]) -> dict[str, str]:
@@ -67,10 +72,11 @@ def arrow_schema(schema_json: str) -> pa.Schema:
 
     Raises UnsupportedTypeError for a type that Arrow has no values for.
     """
-    return pa.schema([_arrow_field(field) for field in json.loads(schema_json)["fields"]])
+    return pa.schema([arrow_field(field) for field in json.loads(schema_json)["fields"]])
 
 
-def _arrow_field(field: dict[str, Any]) -> pa.Field:
+def arrow_field(field: dict[str, Any]) -> pa.Field:
+    """Return one column of it."""
     return pa.field(field["name"], _arrow(field["type"]), nullable=True)
 
 
@@ -81,7 +87,7 @@ def _arrow(kind: Any) -> pa.DataType:
             return pa.string()
         return _OTHER_ARROW_TYPES[name] if name in _OTHER_ARROW_TYPES else _indexable(name)
     if kind["type"] == "struct":
-        return pa.struct([_arrow_field(field) for field in kind["fields"]])
+        return pa.struct([arrow_field(field) for field in kind["fields"]])
     if kind["type"] == "array":
         return pa.list_(_arrow(kind["elementType"]))
     if kind["type"] == "map":

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
-from lakebloom.errors import ColumnNotFoundError, UnsupportedTypeError
+from lakebloom.errors import UnsupportedTypeError
 from lakebloom.tables.calendars import require_trusted, trusted_values
+from lakebloom.tables.columns import ColumnNames
 from lakebloom.tables.parquet_types import convert, describe, require_readable_element
 
 if TYPE_CHECKING:
@@ -46,31 +47,34 @@ class StoredColumns:
     def __init__(self, parquet: pq.ParquetFile, footer: ArrowFooter, *, case_sensitive: bool) -> None:
         self._case_sensitive = case_sensitive
         self._arrow_footer = footer
-        self._starts: dict[str, int] = {}
         self._footer = parquet.metadata.metadata
-        self._leaves: dict[str, list[Any]] = {}
-        schema, at = parquet.metadata.schema, 0
-        for field in parquet.schema_arrow:
-            count = _count_leaves(field.type)
-            self._starts[field.name] = at
-            self._leaves[field.name] = [schema.column(i) for i in range(at, at + count)]
+        self._stored = parquet.metadata.schema
+        self._places: dict[str, range] = {}
+        self._plain: set[str] = set()
+        at, fields = 0, list(parquet.schema_arrow)
+        for field in fields:
+            kind = _storage(field.type)
+            nested = pt.is_nested(kind)
+            count = _count_leaves(kind) if nested else 1
+            self._places[field.name] = range(at, at + count)
             at += count
-        self._names = parquet.schema_arrow.names
-        self._plain = {field.name for field in parquet.schema_arrow if not pt.is_nested(_storage(field.type))}
+            if not nested:
+                self._plain.add(field.name)
+        self._names = _finder([field.name for field in fields], case_sensitive)
 
     def find(self, name: str) -> str | None:
         """Return what the file calls a column of the table; None where it has no such column.
 
         Raises ColumnNotFoundError where several names fit.
         """
-        number = _find(self._names, name, case_sensitive=self._case_sensitive)
-        return None if number is None else self._names[number]
+        if not self._names.matches((name,)):
+            return None
+        return self._names.require((name,), where="a file")[0]
 
     def require_plain(self, uri: str, name: str) -> None:
         """Raise EncryptedFileError where a top-level column of the file is encrypted, or some of it."""
         if self._arrow_footer.encrypted:
-            start = self._starts[name]
-            self._arrow_footer.require_plain(uri, range(start, start + len(self._leaves[name])))
+            self._arrow_footer.require_plain(uri, self._places[name])
 
     def is_plain(self, name: str) -> bool:
         """Tell whether there is a top-level column of this name, and it holds no others."""
@@ -82,7 +86,8 @@ class StoredColumns:
         Raises UnsupportedTypeError where that cannot be done, or where Spark may read something else.
         """
         try:
-            chunks = [self._as(chunk, self._leaves[name], kind, name) for chunk in column.chunks]
+            leaves = [self._stored.column(i) for i in self._places[name]]
+            chunks = [self._as(chunk, leaves, kind, name) for chunk in column.chunks]
         except UnsupportedTypeError as error:
             raise UnsupportedTypeError(
                 error.message,
@@ -107,13 +112,15 @@ class StoredColumns:
         ends = [0]
         for field in stored:
             ends.append(ends[-1] + _count_leaves(field.type))
+        names = _finder([field.name for field in stored], self._case_sensitive)
         children, found = [], False
         for field in kind:
-            number = _find([child.name for child in stored], field.name, case_sensitive=self._case_sensitive)
-            if number is None:
+            numbers = names.matches((field.name,))
+            if not numbers:
                 children.append(pa.nulls(len(array), field.type))
                 continue
-            found = True
+            names.require((field.name,), where=f"{name} in a file")
+            number, found = numbers[0], True
             own = leaves[ends[number] : ends[number + 1]]
             children.append(self._as(array.field(number), own, field.type, f"{name}.{field.name}"))
         # With none of its fields, whether the struct itself is NULL depends on Spark's version and configuration.
@@ -154,16 +161,8 @@ def _family(array: pa.Array, leaf: Any, kind: pa.DataType, name: str) -> Family:
         raise _refusal(kind, name, describe(leaf)) from None
 
 
-def _find(names: Sequence[str], wanted: str, *, case_sensitive: bool) -> int | None:
-    exact = [i for i, name in enumerate(names) if name == wanted]
-    found = exact if case_sensitive else [i for i, name in enumerate(names) if name.lower() == wanted.lower()]
-    if len(found) > 1:
-        raise ColumnNotFoundError(
-            f"several columns of the file are called {wanted}",
-            found=", ".join(names[i] for i in found),
-            hint="rewrite the file with different names, or set spark.sql.caseSensitive and index it again",
-        )
-    return found[0] if found else None
+def _finder(names: Sequence[str], case_sensitive: bool) -> ColumnNames:
+    return ColumnNames([(name,) for name in names], case_sensitive=case_sensitive)
 
 
 def _storage(kind: pa.DataType) -> pa.DataType:

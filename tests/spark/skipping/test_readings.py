@@ -15,7 +15,7 @@ import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom
 from tests.spark.skipping.support import EXACT, ask, configured, each
-from tests.spark.support import fresh_name, keys, write
+from tests.spark.support import fresh_name, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -222,13 +222,17 @@ class TestSettings:
         days = ["1500-01-01", "1499-12-23", "1500-01-10", "2000-01-01"]
         ask(lake, lambda: each(frame, [f"d = DATE'{day}'" for day in days]))
 
-    @pytest.mark.parametrize(
-        "key", ["spark.sql.parquet.fieldId.read.enabled", "spark.sql.parquet.int96TimestampConversion"]
-    )
-    def test_that_change_what_is_found(self, spark: SparkSession, lake: Lakebloom, tmp_path: Path, key: str) -> None:
-        lake.create_index(keys(tmp_path / "t", [1], [2]), by("k"))
-        with configured(spark, {key: "true"}):
-            assert len(ask(lake, lambda: spark.read.parquet(str(tmp_path / "t")).where("k = 1"))) == 2
+    def test_that_change_what_is_found(self, spark: SparkSession, lake: Lakebloom, tmp_path: Path) -> None:
+        for number in range(2):
+            moments = pa.array([dt.datetime(2020, 1, 1 + number)]).cast(pa.timestamp("us", "UTC"))
+            write(tmp_path / f"t/{number}.parquet", {"k": [number], "t": moments})
+        lake.create_index(tmp_path / "t", by("k", "t"))
+        moment = "t = TIMESTAMP'2020-01-02 00:00:00+00:00'"
+        for value, kept in (("true", 2), ("false", 1)):
+            with configured(spark, {"spark.sql.parquet.int96TimestampConversion": value}):
+                frame = spark.read.parquet(str(tmp_path / "t"))
+                assert len(ask(lake, lambda: frame.where("k = 1"))) == 1  # noqa: B023
+                assert len(ask(lake, lambda: frame.where(moment))) == kept  # noqa: B023
 
     @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
     def test_the_time_zone_of_the_session(

@@ -13,7 +13,7 @@ from lakebloom.index.estimate import sample_shape
 from lakebloom.index.worth import ColumnAdvice, ColumnSample, TableShape, refused, worth
 from lakebloom.printing import RecordTable
 from lakebloom.store.records import ColumnRecord
-from lakebloom.tables.columns import arrow_type, folded_name, format_name, parse_name
+from lakebloom.tables.columns import arrow_type, format_name, parse_name
 from lakebloom.tables.files import is_reachable
 from lakebloom.tables.listing import list_files
 from lakebloom.tables.parquet_columns import ColumnSpec
@@ -82,7 +82,7 @@ def _wanted(record: SourceRecord, columns: Sequence[str] | None) -> list[ColumnS
 
 
 def _why_not(spec: ColumnSpec, record: SourceRecord) -> str:
-    if folded_name(spec.path) in {folded_name((name,)) for name in record.partition_columns}:
+    if spec.path in {(name,) for name in record.partition_columns}:
         return "a partition column: queries on it skip directories already"
     try:
         arrow_type(spec.type)

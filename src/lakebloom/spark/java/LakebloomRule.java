@@ -72,6 +72,11 @@ public final class LakebloomRule extends Rule {
         indexes = found;
     }
 
+    /** Tells which settings change what is read: a JSON object, for each format a list of keys. */
+    public void setReaderKeys(String json) throws Exception {
+        Scan.setReaderKeys(mapper.readTree(json));
+    }
+
     public TreeNode apply(TreeNode plan) {
         if (indexes.isEmpty()) {
             return plan;

@@ -7,12 +7,14 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import org.apache.spark.internal.config.ConfigEntry;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -25,15 +27,16 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.internal.SQLConf$;
 import org.apache.spark.sql.sources.DataSourceRegister;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** A relation of files in a plan, with the condition directly above it. */
 public final class Scan {
-    private static final String[] SESSION = {
-        "spark.sql.caseSensitive", "spark.sql.parquet.fieldId.read.enabled", "spark.sql.parquet.int96TimestampConversion"
-    };
+    private static final String CASE_SENSITIVE = "spark.sql.caseSensitive";
+    /** For each format the settings that change what is read. They are lakebloom.tables.reader_settings, always. */
+    private static volatile Map readerKeys = Collections.emptyMap();
     final LogicalRelation relation;
     final HadoopFsRelation files;
     final Expression condition;
@@ -134,12 +137,58 @@ public final class Scan {
             Map.Entry option = (Map.Entry) it.next();
             options.put((String) option.getKey(), (String) option.getValue());
         }
-        ObjectNode session = question.putObject("session");
-        for (int i = 0; i < SESSION.length; i++) {
-            session.put(SESSION[i], SQLConf.get().getConfString(SESSION[i], "false").toLowerCase(Locale.ROOT));
-        }
+        session(question.putObject("session"));
         question.set("predicate", condition == null ? (JsonNode) mapper.nullNode() : conditions.json(conjuncts));
         return question;
+    }
+
+    /** A JSON object: for each format a list of keys. */
+    static void setReaderKeys(JsonNode json) {
+        Map found = new HashMap();
+        for (Iterator it = json.fieldNames(); it.hasNext();) {
+            String format = (String) it.next();
+            List keys = new ArrayList();
+            for (Iterator jt = json.get(format).iterator(); jt.hasNext();) {
+                keys.add(((JsonNode) jt.next()).asText());
+            }
+            found.put(format, keys);
+        }
+        readerKeys = found;
+    }
+
+    /** The settings that change what is read of this format, and whatever else is set under such names. */
+    private void session(ObjectNode session) {
+        SQLConf conf = SQLConf.get();
+        String format = format().toLowerCase(Locale.ROOT);
+        session.put(CASE_SENSITIVE, conf.getConfString(CASE_SENSITIVE, "false").toLowerCase(Locale.ROOT));
+        List keys = readerKeys.containsKey(format) ? (List) readerKeys.get(format) : Collections.emptyList();
+        for (Iterator it = keys.iterator(); it.hasNext();) {
+            String key = (String) it.next();
+            String value = value(conf, key);
+            if (value != null) {
+                session.put(key, value);
+            }
+        }
+        for (Iterator it = CollectionConverters.asJava(conf.getAllConfs()).entrySet().iterator(); it.hasNext();) {
+            Map.Entry entry = (Map.Entry) it.next();
+            String key = (String) entry.getKey();
+            if (key.startsWith("spark.sql." + format + ".") || key.startsWith("spark.sql.legacy." + format + ".")) {
+                session.put(key, (String) entry.getValue());
+            }
+        }
+    }
+
+    /** What a reader finds under a key: of the session, as Spark's default, or below it in Hadoop's configuration. */
+    private String value(SQLConf conf, String key) {
+        String value = conf.getConfString(key, null);
+        if (value != null) {
+            return value;
+        }
+        if (!key.startsWith("spark.")) {
+            return files.sparkSession().sparkContext().hadoopConfiguration().get(key);
+        }
+        ConfigEntry entry = SQLConf$.MODULE$.getConfigEntry(key);
+        return entry == null ? null : entry.defaultValueString();
     }
 
     private String format() {
