@@ -79,8 +79,10 @@ bench-size: $(BENCH_STAMP) ## bytes for each distinct value against every other 
 compat: $(STAMP) ## the query tests on every Spark that is supported (VERSIONS="4.0.5 ..." for some)
 	@. tools/java && $(BIN)/python tools/compat $(VERSIONS)
 
-fuzz: $(STAMP) ## random tables and conditions with and without indexes (N=10000 for more)
-	@. tools/java && LAKEBLOOM_FUZZ=$(or $(N),3000) $(BIN)/python -m pytest tests/spark/skipping/test_fuzz.py
+fuzz: $(STAMP) ## random queries (N=3000), hostile files (HOSTILE=10000), kills and rivals; MINUTES=10 bounds the last two
+	@. tools/java && LAKEBLOOM_FUZZ=$(or $(N),3000) LAKEBLOOM_HOSTILE=$(or $(HOSTILE),10000) LAKEBLOOM_ROUNDS=1000000 \
+		LAKEBLOOM_MINUTES=$(or $(MINUTES),10) LAKEBLOOM_SEED=$(or $(SEED),$$$$) \
+		$(BIN)/python -m pytest tests/fuzz tests/spark/skipping/test_fuzz.py
 
 bench-join: $(BENCH_STAMP) ## a join whose rows have mostly no partner, with and without
 	@. tools/java && $(BIN)/python -m bench.join
