@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakebloom.storage import from_encoded
-from lakebloom.tables.files import TableFile
+from lakebloom.tables.files import TableFile, unlike
 from lakebloom.tables.listing import list_files, stat_file
 
 if TYPE_CHECKING:
@@ -56,7 +56,10 @@ def test_spark_sees_the_same_files(table: Path, spark: SparkSession) -> None:
         .collect()
     )
     ours = list_files([str(table)])
-    assert {TableFile(from_encoded(row[0]), row[1], row[2]) for row in rows} == set(ours)
+    seen = {from_encoded(row[0]): TableFile(from_encoded(row[0]), row[1], row[2]) for row in rows}
+    assert len(seen) == len(ours)
+    assert unlike(seen, ours) == []
+    assert all(file.tag for file in ours), "which Spark does not know"
     path = spark._jvm.org.apache.hadoop.fs.Path(str(table))
     statuses = path.getFileSystem(spark._jsc.hadoopConfiguration()).listStatus(path)
     listed = {status.getPath().getName(): (status.getLen(), status.getModificationTime()) for status in statuses}

@@ -1,8 +1,9 @@
 """What indexes say about one scan of a query: which files it can leave out, and why not more.
 
 The asker, Spark's optimizer for example, describes how it reads the files and what it looks for. An index answers only
-if it has read them in the same way. An answer is about files as they were indexed; the asker leaves out those whose
-path, size and time of change it finds unchanged.
+if it has read them in the same way. An answer is about files as they were indexed; the asker leaves out those that its
+own listing shows unchanged. That listing may be older than the files: those that are on this machine are looked at
+again, and one that changed is kept.
 
 Nothing raises here: an index that cannot be read, or not in time, has nothing to say.
 """
@@ -87,6 +88,8 @@ class Advice:
     fingerprint: str
     """The same for the same files in the same order."""
     kept: BoolArray
+    """Those that changed since they were indexed are kept, as far as that can be seen here."""
+    changed: BoolArray
     pruned: tuple[Pruned, ...]
     snapshot: Snapshot | None = None
     """The version that was asked; None for several indexes."""
@@ -242,7 +245,8 @@ def _advice(name: str, snapshot: Snapshot, reading: Reading) -> Advice | Unanswe
     kept = np.zeros(len(files), dtype=np.bool_)
     for segment, numbers in zip(pruned, of_units, strict=True):
         kept[numbers[segment.keep & (numbers >= 0)]] = True
-    return Advice(name, files, snapshot.fingerprint, kept, pruned, snapshot)
+    changed = snapshot.recheck.changed()
+    return Advice(name, files, snapshot.fingerprint, kept | changed, changed, pruned, snapshot)
 
 
 def _advice_together(name: str, snapshots: list[Snapshot], predicate: Predicate, schema: ReadSchema) -> Advice:
@@ -250,4 +254,5 @@ def _advice_together(name: str, snapshots: list[Snapshot], predicate: Predicate,
     pruner = Pruner(predicate, resolve=together.resolve, hopeless=HOPELESS)
     pruned = pruner.can_match(AsRead(together, schema))
     fingerprint = " ".join(snapshot.fingerprint for snapshot in snapshots)
-    return Advice(name, together.files, fingerprint, pruned.keep, (pruned,))
+    changed = together.changed()
+    return Advice(name, together.files, fingerprint, pruned.keep | changed, changed, (pruned,))

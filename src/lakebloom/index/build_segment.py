@@ -1,9 +1,10 @@
 """The work of one build task: read the columns of some Parquet files, write one segment.
 
-A file is indexed only as it was listed: its size and modification time are looked at before and after it is read. One
-that changed, vanished or cannot be read is left out and named in the result; queries then read it, as they read any
-file that the index does not know. What such a file had already put into the segment cannot be taken out again, so the
-segment is started anew without all of these. An index that cannot be written is another matter: that ends the task.
+A file is indexed only as it was listed: its identity is looked at before and after it is read, and it is read only
+when any later change will show (``tables/settled.py``). One that changed, vanished, is too new or cannot be read is
+left out and named in the result; queries then read it, as they read any file that the index does not know. What such a
+file had already put into the segment cannot be taken out again, so the segment is started anew without all of these. An
+index that cannot be written is another matter: that ends the task.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from lakebloom.index.segment_builder import SegmentBuilder, Span
 from lakebloom.sbbf.hashing import hash_array
 from lakebloom.sbbf.kernels import load_compiled
 from lakebloom.storage import open_index_storage
+from lakebloom.tables.files import is_same
 from lakebloom.tables.listing import stat_file
 from lakebloom.tables.parquet_columns import ParquetColumns
+from lakebloom.tables.settled import TOO_NEW, too_new_reason, unsettled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -113,7 +116,8 @@ class _Attempt:
     def _read_unchanged(self, file: TableFile) -> None:
         options = self._plan.storage_options
         with _skipping(file):
-            _require_unchanged(file, options)
+            file = _seen(file, options)
+            _require_settled(file)
             taken = filters_of(file.uri, self._plan) if self._plan.from_embedded else None
         if taken is not None:
             self.bytes_read += taken.bytes_read
@@ -129,7 +133,7 @@ class _Attempt:
                 self._add_units(file, columns, numbers, {} if taken is None else taken.columns)
                 self.bytes_read += columns.bytes_read
         with _skipping(file):
-            _require_unchanged(file, options)
+            _seen(file, options)
 
     def _take_units(self, file: TableFile, taken: FileFilters) -> None:
         """Add units whose filters are all in the file."""
@@ -209,9 +213,15 @@ def _skipping(file: TableFile) -> Iterator[None]:
         raise _FileSkippedError(file, error.code, str(error)) from error
 
 
-def _require_unchanged(file: TableFile, options: Mapping[str, str]) -> None:
+def _seen(file: TableFile, options: Mapping[str, str]) -> TableFile:
+    """Return the file with all that can be known of it here, which may be more than the lister knew."""
     now = stat_file(file.uri, options)
-    if now == file:
-        return
+    if now is not None and is_same(file, now):
+        return now
     reason = "it is gone" if now is None else f"it has {now.size_bytes} bytes of {now.mtime_ms} now"
     raise _FileSkippedError(file, "FILE_CHANGED", f"the file changed while it was indexed: {reason}")
+
+
+def _require_settled(file: TableFile) -> None:
+    if unsettled([file]):
+        raise _FileSkippedError(file, TOO_NEW, too_new_reason(file))

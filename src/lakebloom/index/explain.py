@@ -18,10 +18,10 @@ from lakebloom.index.query_reports import FileState, IndexReport, PartReport, Qu
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.text import to_text
 from lakebloom.predicate.tree import And, Predicate
-from lakebloom.storage import from_decoded, to_local_path
+from lakebloom.storage import to_local_path
 from lakebloom.storage.metered import Metered
 from lakebloom.tables.columns import format_name
-from lakebloom.tables.files import TableFile
+from lakebloom.tables.files import is_same, spark_file
 from lakebloom.tables.glob import fixed_part
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from lakebloom.index.catalog import Catalog
     from lakebloom.store.records import Entry
+    from lakebloom.tables.files import TableFile
 
 __all__ = ["DescribedScan", "Figures", "explain"]
 
@@ -50,7 +51,8 @@ class DescribedScan(msgspec.Struct, frozen=True):
     listing: str = ""
     plain: bool = False
     question: Reading | None = None
-    files: tuple[tuple[str, int, int], ...] = ()
+    files: tuple[tuple[str, int, int, str | None], ...] = ()
+    """Path, size, time of change, and the ETag where Spark has kept it."""
     keys: tuple[Predicate, ...] = ()
     """The keys of joins that decided about files, too."""
     applied: Figures | None = None
@@ -81,7 +83,7 @@ class _Explained:
     def report(self, enabled: bool) -> ScanReport:
         if self.scan.cached is not None:
             return ScanReport("Spark's cache", Use.UNUSED, reasons=(Reason.CACHED,))
-        files = [TableFile(from_decoded(path), size, mtime) for path, size, mtime in self.scan.files]
+        files = [spark_file(*file) for file in self.scan.files]
         reading = self._reading(enabled)
         report = ScanReport(
             table=self.scan.table or ", ".join(map(_shown, self.scan.roots)),
@@ -155,13 +157,18 @@ def _shown(uri: str) -> str:
 
 
 def _states(files: list[TableFile], advice: list[Advice]) -> tuple[FileState, ...]:
-    known: set[TableFile] = set()
-    skipped: set[TableFile] = set()
+    known: set[str] = set()
+    skipped: set[str] = set()
+    listed = {file.uri: file for file in files}
     for answer in advice:
-        known.update(answer.files)
-        skipped.update(file for file, kept in zip(answer.files, answer.kept.tolist(), strict=True) if not kept)
+        # What changed since Spark listed it is read like any file that the index does not know.
+        for file, kept, changed in zip(answer.files, answer.kept.tolist(), answer.changed.tolist(), strict=True):
+            if not changed and is_same(file, listed.get(file.uri)):
+                known.add(file.uri)
+                if not kept:
+                    skipped.add(file.uri)
     return tuple(
-        FileState.SKIPPED if file in skipped else FileState.KEPT if file in known else FileState.NOT_COVERED
+        FileState.SKIPPED if file.uri in skipped else FileState.KEPT if file.uri in known else FileState.NOT_COVERED
         for file in files
     )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import NotFoundError
+from lakebloom.tables.files import is_same
 from lakebloom.tables.listing import list_files
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ def freshness(snapshot: Snapshot, options: Mapping[str, str]) -> Freshness:
         listed = {}
     return Freshness(
         listed=tuple(listed.values()),
-        current=tuple(file for uri, file in known.items() if listed.get(uri) == file),
-        stale=tuple(uri for uri, file in known.items() if uri in listed and listed[uri] != file),
+        current=tuple(file for uri, file in known.items() if is_same(file, listed.get(uri))),
+        stale=tuple(uri for uri, file in known.items() if uri in listed and not is_same(file, listed[uri])),
         new=tuple(uri for uri in listed if uri not in known),
         missing=tuple(uri for uri in known if uri not in listed),
     )

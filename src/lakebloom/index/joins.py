@@ -1,7 +1,8 @@
 """A filter over all values of an indexed column, as it is now, for the other side of a join.
 
 A value that is not in it has no partner. That holds only if the filter knows every file of the table: files that came
-or changed since are read here and added, up to a limit; beyond it the filter is stale and must not be used.
+or changed since are read here, as they are now, and added, up to a limit; beyond it the filter is stale and must not be
+used.
 """
 
 from __future__ import annotations
@@ -9,14 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, StaleIndexError
 from lakebloom.index.ask import resolver
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.hashing import hash_array
 from lakebloom.store.global_filters import read_global
 from lakebloom.tables.columns import format_name
-from lakebloom.tables.files import is_reachable
+from lakebloom.tables.files import is_reachable, is_same, unlike
+from lakebloom.tables.listing import stat_file
 from lakebloom.tables.parquet_columns import ColumnSpec, ParquetColumns
+from lakebloom.tables.settled import unsettled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,10 +73,10 @@ class JoinFilters:
             raise ColumnNotFoundError.among(format_name(column), names, where=f"index {config.name!r}")
         number = [known.path for known in config.columns].index(path)
         record = _global_record(snapshot, number)
-        known = frozenset(snapshot.files.values())
-        missing = tuple(file for file in files if file not in known)
+        missing = unlike(snapshot.files, files)
         if missing:
             _require_few(snapshot, missing, settings)
+            missing = [self._now(snapshot, file) for file in missing]  # the listing may be older than the files
         key = record.file.path, frozenset(missing)
         kept = self._made.get((config.name, path))
         if kept is None or kept[0] != key:
@@ -86,6 +91,19 @@ class JoinFilters:
             self._made[config.name, path] = kept
         return kept[1]
 
+    def changed(self, snapshot: Snapshot) -> list[TableFile]:
+        """Return the files of an index that changed, as they are now, for askers whose listing may be old."""
+        known = snapshot.numbered_files[0]
+        uris = [known[number].uri for number in np.flatnonzero(snapshot.recheck.changed())]
+        found = (stat_file(uri, self._options) for uri in uris)
+        return [file for file in found if file is not None]
+
+    def _now(self, snapshot: Snapshot, file: TableFile) -> TableFile:
+        now = stat_file(file.uri, self._options)
+        if now is None or unsettled([now]):
+            raise _stale(snapshot.entry.config.name, f"{file.uri}, which is gone or was changed just now")
+        return now
+
     def _add(self, f: Sbbf, snapshot: Snapshot, file: TableFile, spec: ColumnSpec) -> None:
         case_sensitive = snapshot.entry.source.case_sensitive
         with ParquetColumns(file.uri, [spec], self._options, case_sensitive=case_sensitive) as columns:
@@ -93,6 +111,8 @@ class JoinFilters:
                 for _, (array,) in columns.batches(group):
                     hashes, valid = hash_array(array)
                     f.insert_hashes(hashes if valid is None else hashes[valid])
+        if not is_same(file, stat_file(file.uri, self._options)):
+            raise _stale(snapshot.entry.config.name, f"{file.uri}, which changed while it was read")
 
 
 def _global_record(snapshot: Snapshot, number: int) -> GlobalRecord:

@@ -20,6 +20,7 @@ from lakebloom.index.threads import CORES, REQUESTS, pool
 from lakebloom.predicate.rows import row_mask
 from lakebloom.predicate.tree import columns as columns_of
 from lakebloom.predicate.tree import renamed
+from lakebloom.tables.files import is_same
 from lakebloom.tables.inventory import Inventory
 from lakebloom.tables.listing import is_remote, require_plain_locations, stat_file
 from lakebloom.tables.rows import TableRows, rows_without_columns
@@ -165,10 +166,10 @@ class _Search:
             with self._rows.opened(read.file, self._asked) as opened:
                 found = self._matches(opened, read.row_groups or (), question, use_threads)
         except (DataFileError, NotFoundError, IndexError):  # it may have no such row groups any more
-            if stat_file(read.file.uri, self._options) == read.file:
+            if is_same(read.file, stat_file(read.file.uri, self._options)):
                 raise
             return None
-        if stat_file(read.file.uri, self._options) != read.file:
+        if not is_same(read.file, stat_file(read.file.uri, self._options)):
             return None
         self._rows.keep_footer(opened)
         return found

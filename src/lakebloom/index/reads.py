@@ -13,6 +13,7 @@ from lakebloom.errors import DataFileError, IndexStateError
 from lakebloom.index.ask import candidate_units, candidates_in
 from lakebloom.index.narrowing import Narrowing, long_lists
 from lakebloom.predicate.tree import Or
+from lakebloom.tables.files import is_same
 from lakebloom.tables.listing import stat_file
 
 if TYPE_CHECKING:
@@ -125,13 +126,15 @@ def batches_of(rows: TableRows, read: Read, schema: pa.Schema, options: Mapping[
     Raises DataFileError for a file that changes while it is read, or that was replaced when only a part of it is read
     here: no one then knows what the others have read.
     """
-    if read.row_groups is not None and stat_file(read.file.uri, options) != read.file:
+    if read.row_groups is not None and not is_same(read.file, stat_file(read.file.uri, options)):
         if read.shared:
             raise _changed(read.file)
         read = replace(read, row_groups=None)
     yield from rows.batches(read.file, read.row_groups, schema)
-    if read.row_groups is not None and stat_file(read.file.uri, options) not in (read.file, None):
-        raise _changed(read.file)
+    if read.row_groups is not None:
+        now = stat_file(read.file.uri, options)
+        if now is not None and not is_same(read.file, now):
+            raise _changed(read.file)
 
 
 def _changed(file: TableFile) -> DataFileError:

@@ -38,6 +38,7 @@ from lakebloom.index.plan import BuildResult, new_operation_id
 from lakebloom.index.reports import BuildReport
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.store.global_filters import read_global, write_global
+from lakebloom.tables.files import unlike
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,8 +78,7 @@ class _Refresh:
             self._listed = workshop.builder.list_files(self._entry.source)
             self._sound = self._entry if mode == "quick" else _without_damage(self._index, self._entry)
             self._snapshot = Snapshot(self._index.storage, self._sound)
-            known = set(self._snapshot.files.values())
-            self._fresh = [file for file in self._listed if file not in known]
+            self._fresh = unlike(self._snapshot.files, self._listed)
 
     def quick(self) -> BuildReport:
         """Add segments for the new files."""
@@ -111,7 +111,7 @@ class _Refresh:
 
     def full(self) -> BuildReport:
         """Replace all segments by few that hold what the table has now."""
-        dropped = sum(int(np.count_nonzero(~keep)) for keep in self._snapshot.listed(set(self._listed)))
+        dropped = sum(int(np.count_nonzero(~keep)) for keep in self._snapshot.listed(self._listed))
         whole = len(self._sound.global_filters) == len(self._entry.config.columns)
         if self._entry.config.global_filter and self._listed and (self._fresh or dropped or not whole):
             return self._rebuilt(dropped)
@@ -185,7 +185,7 @@ class _Refresh:
             kept_whole = () if rebuilt else self._sound.segments
             everything = msgspec.structs.replace(self._entry, segments=kept_whole + result.segments)
             snapshot = Snapshot(self._index.storage, everything, self._snapshot)
-            kept = compacted(self._index, snapshot, snapshot.listed(set(self._listed)), operation_id)
+            kept = compacted(self._index, snapshot, snapshot.listed(self._listed), operation_id)
             if kept == replaced and self._sound is self._entry:
                 return self._unchanged(result)
 

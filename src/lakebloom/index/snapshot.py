@@ -13,10 +13,12 @@ from lakebloom.index.as_read import ReadSchema
 from lakebloom.store.segments import Segment
 from lakebloom.store.side_by_side import SideBySide
 from lakebloom.tables.columns import ColumnNames
+from lakebloom.tables.files import is_same, unlike
+from lakebloom.tables.recheck import Recheck
 from lakebloom.tables.schema import table_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Iterable, Sequence
 
     from lakebloom.predicate.units import IntArray
     from lakebloom.sbbf.kernels import BoolArray
@@ -31,7 +33,8 @@ class _Compared(msgspec.Struct, frozen=True):
     """A listing of the table, and what of it the index knows."""
 
     listed: Sequence[TableFile]
-    known: frozenset[TableFile]
+    known: frozenset[str]
+    """The URIs of the files that are listed as the index knows them."""
     unknown: list[TableFile]
 
 
@@ -94,13 +97,14 @@ class Snapshot:
 
     def is_listed(self, file: TableFile, listed: Sequence[TableFile]) -> bool:
         """Tell whether a file that the index knows is listed as the index knows it."""
-        return file in self._compared(listed).known
+        return file.uri in self._compared(listed).known
 
     def _compared(self, listed: Sequence[TableFile]) -> _Compared:
         kept = self._last_compared  # of one list after the other: a table that nobody changes is listed once
         if kept is None or kept.listed is not listed:
-            unknown = [file for file in listed if self.files.get(file.uri) != file]
-            self._last_compared = kept = _Compared(listed, frozenset(listed).difference(unknown), unknown)
+            unknown = unlike(self.files, listed)
+            known = frozenset(map(_URI, listed)).difference(map(_URI, unknown))
+            self._last_compared = kept = _Compared(listed, known, unknown)
         return kept
 
     @cached_property
@@ -130,6 +134,11 @@ class Snapshot:
         return list(self.files.values()), of_units
 
     @cached_property
+    def recheck(self) -> Recheck:
+        """Tells which of the numbered files changed, for askers whose listing may be old."""
+        return Recheck(self.numbered_files[0])
+
+    @cached_property
     def fingerprint(self) -> str:
         """The same for versions with the same segments, which number the same files in the same way."""
         import hashlib  # here and not above: it takes longer to load than a question takes
@@ -137,9 +146,10 @@ class Snapshot:
         ids = "\n".join(segment.record.id for segment in self.segments)
         return hashlib.blake2b(ids.encode(), digest_size=16).hexdigest()
 
-    def listed(self, files: Container[TableFile]) -> list[BoolArray]:
+    def listed(self, files: Iterable[TableFile]) -> list[BoolArray]:
         """For each segment, the units that count and whose file is one of these."""
+        now = {file.uri: file for file in files}
         return [
-            current & segment.units.of_files(file in files for file in segment.units.distinct_files)
+            current & segment.units.of_files(is_same(file, now.get(file.uri)) for file in segment.units.distinct_files)
             for segment, current in zip(self.segments, self.current, strict=True)
         ]

@@ -55,6 +55,13 @@ class Together:
         self.files = list(numbers)
         self._owners: dict[ColumnPath, int] = {}
 
+    def changed(self) -> BoolArray:
+        """Return for each file whether it is not what any of the indexes knows."""
+        found = np.zeros(len(self.files), dtype=np.bool_)
+        for snapshot, place in zip(self._snapshots, self._places, strict=True):
+            found[place] |= snapshot.recheck.changed()
+        return found
+
     def resolve(self, column: ColumnPath) -> ColumnPath | None:
         """Find the first index that has a column, and what the column is called there."""
         for number, snapshot in enumerate(self._snapshots):

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakebloom.errors import BloomIndexError, LakebloomError
+from lakebloom.errors import BloomIndexError, DataFileError, LakebloomError
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.hashing import hash_array
 from lakebloom.sbbf.layers import mix
 from lakebloom.store.tiles import read_tile
 from lakebloom.store.units import NO_TILE
+from lakebloom.tables.files import is_same
+from lakebloom.tables.listing import stat_file
 from lakebloom.tables.parquet_columns import ColumnSpec, ParquetColumns
 
 if TYPE_CHECKING:
@@ -38,8 +40,7 @@ class FileCheck:
 
     def files(self, files: Iterable[TableFile]) -> None:
         """Check all units of these files, segment by segment, so that the tiles of one are in memory at a time."""
-        wanted = set(files)
-        for segment, kept in zip(self._snapshot.segments, self._snapshot.listed(wanted), strict=True):
+        for segment, kept in zip(self._snapshot.segments, self._snapshot.listed(files), strict=True):
             filters = _Filters(self._snapshot, segment)
             numbers = np.flatnonzero(kept)
             order = numbers[np.argsort(segment.units.file_numbers[numbers], kind="stable")]
@@ -48,9 +49,13 @@ class FileCheck:
                 self._file(segment.units.distinct_files[segment.units.file_numbers[units[0]]], filters, units)
 
     def _file(self, file: TableFile, filters: _Filters, units: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+        counted = self.values_checked, self.false_negatives
         try:
             with ParquetColumns(file.uri, filters.specs, self._options, case_sensitive=self._case_sensitive) as columns:
                 self._units(filters, filters.places(units), columns)
+            if not is_same(file, stat_file(file.uri, self._options)):
+                self.values_checked, self.false_negatives = counted
+                raise DataFileError(f"{file.uri} was changed while it was checked", hint="verify the index again")
             self.files_checked += 1
         except BloomIndexError:
             raise

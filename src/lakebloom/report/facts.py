@@ -15,6 +15,7 @@ from lakebloom.index.reports import IndexRecord, VersionRecord, history_of
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.predicate.text import to_text
 from lakebloom.report.steps import Step, next_steps
+from lakebloom.tables.files import is_same
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -112,7 +113,7 @@ def _fresh(snapshot: Snapshot, options: Mapping[str, str]) -> tuple[Freshness | 
 
 def _skip_map(snapshot: Snapshot, files: Sequence[TableFile], predicate: Predicate) -> SkipMap:
     kept = candidates_of(snapshot, predicate)
-    matching = {candidate.file for candidate in kept}
+    matching = {candidate.file.uri for candidate in kept}
     known = snapshot.files
     states = tuple(_state(file, known, matching) for file in files)
     source = snapshot.entry.source
@@ -134,10 +135,10 @@ def _unanswered(snapshot: Snapshot, predicate: Predicate) -> tuple[tuple[str, Re
     return tuple(missed.items())
 
 
-def _state(file: TableFile, known: Mapping[str, TableFile], matching: set[TableFile]) -> FileState:
-    if known.get(file.uri) != file:
+def _state(file: TableFile, known: Mapping[str, TableFile], matching: set[str]) -> FileState:
+    if not is_same(known.get(file.uri), file):
         return FileState.NOT_COVERED
-    return FileState.KEPT if file in matching else FileState.SKIPPED
+    return FileState.KEPT if file.uri in matching else FileState.SKIPPED
 
 
 def _mean(values: list[float], weights: list[int]) -> float:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from lakebloom.errors import BuildFailedError, EncryptedFileError, InvalidArgumentError
 from lakebloom.index.build_segment import build_segment
 from lakebloom.index.plan import BuildPlan, BuildResult, FileGroup, GroupResult, Progress
-from lakebloom.spark.changed_files import without_changed
+from lakebloom.spark.changed_files import settled, with_skipped, without_changed
 from lakebloom.spark.global_merge import GlobalFilters, merge_partials, partial_rows
 from lakebloom.spark.listing import list_source, reachable
 from lakebloom.spark.messages import cause
@@ -77,20 +77,24 @@ class SparkBuilder:
                 found=f"granularity {plan.granularity!r}",
                 hint='use granularity="file"',
             )
+        groups, too_new = settled(groups)
         with (
             watch(storage, plan, groups, progress),
             failures_named("the Spark job that builds the index failed"),
             interruptible(self._spark, f"lakebloom-{plan.build_id}"),
         ):
-            if scanned:
+            if not any(group.files for group in groups):
+                rows = []
+            elif scanned:
                 with session_for_scan(self._spark, self.parallelism(), source):
                     rows = _merged(scan_tasks(self._spark, plan, source, groups, capture=capture), plan).collect()
             else:
                 rows = _merged(_parquet_tasks(self._spark, plan, groups, capture=capture), plan).collect()
         result = _gathered(rows, storage, plan)
-        if scanned:
+        if scanned or not rows:
             result = with_empty(result, plan, storage, groups)
             result = without_changed(result, plan, storage, groups, self.list_files(source))
+        result = with_skipped(result, too_new)
         if [done.group for done in result.groups] != [group.number for group in groups]:
             raise BuildFailedError(
                 "the Spark job lost or repeated a group of files",

@@ -1,9 +1,12 @@
-"""Leaving out what changed while Spark read it.
+"""Leaving out what changed while Spark read it, and what is too new to be read.
 
 A task that opens files itself looks at them before and after. One that is sent rows by Spark cannot, so the driver
 lists the table again when the job is done: a file that is still what it was when the plan was made was that all the
 time. The units of the others are cut out of their segments; queries then read these files, as they read any file that
 the index does not know.
+
+Spark's listings seldom have ETags. So that a query can tell by its own listing that an object was overwritten, objects
+are indexed only when the second of their last change is over (``tables/settled.py``).
 """
 
 from __future__ import annotations
@@ -18,9 +21,11 @@ from lakebloom.index.plan import GroupResult, SkippedFile
 from lakebloom.store.merge import merge_segments
 from lakebloom.store.records import ColumnRecord, ConfigRecord
 from lakebloom.store.segments import Segment
+from lakebloom.tables.files import unlike
+from lakebloom.tables.settled import TOO_NEW, too_new_reason, unsettled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from lakebloom.index.plan import BuildPlan, BuildResult, FileGroup
     from lakebloom.storage import Storage
@@ -28,12 +33,35 @@ if TYPE_CHECKING:
     from lakebloom.tables.files import TableFile
 
 
+def settled(groups: Sequence[FileGroup]) -> tuple[list[FileGroup], dict[int, tuple[SkippedFile, ...]]]:
+    """Wait for new files, and return the groups without those that take too long; these by the group's number."""
+    late = set(unsettled((file for group in groups for file in group.files), etag_known=False))
+    ready = [replace(group, files=tuple(file for file in group.files if file not in late)) for group in groups]
+    skipped = {
+        group.number: tuple(
+            SkippedFile(file.uri, TOO_NEW, too_new_reason(file)) for file in group.files if file in late
+        )
+        for group in groups
+    }
+    return ready, skipped
+
+
+def with_skipped(result: BuildResult, skipped: Mapping[int, tuple[SkippedFile, ...]]) -> BuildResult:
+    """Return what was built, with files that no task was given."""
+    return replace(
+        result,
+        groups=[
+            msgspec.structs.replace(done, skipped=done.skipped + skipped.get(done.group, ())) for done in result.groups
+        ],
+    )
+
+
 def without_changed(
     result: BuildResult, plan: BuildPlan, storage: Storage, groups: Sequence[FileGroup], listed: Iterable[TableFile]
 ) -> BuildResult:
     """Return what was built, without the files that ``listed`` does not show as the groups have them."""
-    now = set(listed)
-    changed = {group.number: {file for file in group.files if file not in now} for group in groups}
+    now = {file.uri: file for file in listed}
+    changed = {group.number: set(unlike(now, group.files)) for group in groups}
     if not any(changed.values()):
         return result
     return replace(result, groups=[_cut(done, plan, storage, changed[done.group]) for done in result.groups])

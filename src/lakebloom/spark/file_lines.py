@@ -13,13 +13,16 @@ __all__ = ["file_lines"]
 
 
 def file_lines(files: Sequence[TableFile]) -> str:
-    """Return URI, size and time of change of each file, separated by tabs and ended by a zero character."""
-    text = "".join(f"{file.uri}\t{file.size_bytes}\t{file.mtime_ms}\0" for file in files)
+    """Return URI, size, time of change and ETag of each file, separated by tabs and ended by a zero character."""
+    text = "".join(_line(file.uri, file) for file in files)
     if not _is_unicode(text):  # file names that are not UTF-8 cannot be sent: those files are never known
-        text = "".join(
-            f"{file.uri if _is_unicode(file.uri) else ''}\t{file.size_bytes}\t{file.mtime_ms}\0" for file in files
-        )
+        text = "".join(_line(file.uri if _is_unicode(file.uri) else "", file) for file in files)
     return text
+
+
+def _line(uri: str, file: TableFile) -> str:
+    etag = "" if file.uri.startswith("file:") else file.tag  # Hadoop knows no inodes
+    return f"{uri}\t{file.size_bytes}\t{file.mtime_ms}\t{etag}\0"
 
 
 def _is_unicode(text: str) -> bool:

@@ -15,8 +15,7 @@ from lakebloom.predicate.reasons import Reason
 from lakebloom.spark.file_lines import file_lines
 from lakebloom.spark.joins import filter_words
 from lakebloom.spark.rule.callback import Callback
-from lakebloom.storage import from_decoded
-from lakebloom.tables.files import TableFile
+from lakebloom.tables.files import spark_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +36,7 @@ class JoinQuestion(Reading, frozen=True):
     column: tuple[str, ...]
     known: str
     """The fingerprint of the files that the asker knows."""
-    missing: tuple[tuple[str, int, int], ...] | None = None
+    missing: tuple[tuple[str, int, int, str | None], ...] | None = None
     """The files that the index does not know."""
     filter: str = ""
     """The fingerprint of the filter that the asker has."""
@@ -87,8 +86,8 @@ class JoinCallback(Callback):
             return {"fingerprint": snapshot.fingerprint, "files": files}
         if question.known != snapshot.fingerprint:
             return {"reason": Reason.STALE_FILTER.value}  # refreshed since, so that other files may be missing
-        missing = [TableFile(from_decoded(path), size, mtime) for path, size, mtime in question.missing]
-        found = self._filters.of(snapshot, question.column, missing, settings)
+        missing = [spark_file(*file) for file in question.missing]
+        found = self._filters.of(snapshot, question.column, [*missing, *self._filters.changed(snapshot)], settings)
         words = None
         if question.filter != found.fingerprint:
             words = base64.b64encode(filter_words(found.filter).astype("<i4", copy=False).tobytes()).decode()

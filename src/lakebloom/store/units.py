@@ -56,6 +56,7 @@ def _schema(num_columns: int) -> pa.Schema:
         pa.field("file", pa.dictionary(pa.int32(), pa.string()), nullable=False),
         pa.field("size_bytes", pa.int64(), nullable=False),
         pa.field("mtime_ms", pa.int64(), nullable=False),
+        pa.field("tag", pa.dictionary(pa.int32(), pa.string()), nullable=False),
         pa.field("row_start", pa.int64(), nullable=False),
         pa.field("row_count", pa.int64(), nullable=False),
         pa.field("row_group_start", pa.int32(), nullable=False),
@@ -65,6 +66,10 @@ def _schema(num_columns: int) -> pa.Schema:
         fields.append(pa.field(f"null_count.{column}", pa.int64()))
         fields.append(pa.field(f"tile.{column}", pa.int32()))
     return pa.schema(fields, metadata={"lakebloom": str(FORMAT_VERSION)})
+
+
+def _is_text(field: pa.Field) -> bool:
+    return bool(pa.types.is_dictionary(field.type))
 
 
 class UnitTable:
@@ -82,6 +87,7 @@ class UnitTable:
             [unit.file.uri for unit in units],
             [unit.file.size_bytes for unit in units],
             [unit.file.mtime_ms for unit in units],
+            [unit.file.tag for unit in units],
             [unit.row_start for unit in units],
             [unit.row_count for unit in units],
             [unit.row_group_start for unit in units],
@@ -93,7 +99,7 @@ class UnitTable:
             columns.append([None if tile == NO_TILE else tile for tile in tiles])
         schema = _schema(num_columns)
         arrays = [
-            pa.array(values, pa.string()).dictionary_encode() if field.name == "file" else pa.array(values, field.type)
+            pa.array(values, pa.string()).dictionary_encode() if _is_text(field) else pa.array(values, field.type)
             for field, values in zip(schema, columns, strict=True)
         ]
         return cls(pa.table(arrays, schema=schema))
@@ -141,11 +147,14 @@ class UnitTable:
     def distinct_files(self) -> list[TableFile]:
         """The files, each once. Within a segment a file has one identity, whatever the number of its units."""
         firsts = np.unique(self.file_numbers, return_index=True)[1]
-        coded = self._table["file"].combine_chunks()
-        uris = coded.dictionary.to_pylist()
-        chosen = numbers(coded.indices, 4)[firsts].tolist()
+        uris, tags = (self._texts(name, firsts) for name in ("file", "tag"))
         sizes, times = (self.whole(name)[firsts].tolist() for name in ("size_bytes", "mtime_ms"))
-        return TableFile.stored(map(uris.__getitem__, chosen), sizes, times)
+        return TableFile.stored(uris, sizes, times, tags)
+
+    def _texts(self, name: str, rows: np.ndarray[Any, np.dtype[np.intp]]) -> Iterable[str]:
+        coded = self._table[name].combine_chunks()
+        texts = coded.dictionary.to_pylist()
+        return map(texts.__getitem__, numbers(coded.indices, 4)[rows].tolist())
 
     @cached_property
     def file_numbers(self) -> np.ndarray[Any, np.dtype[np.int64]]:

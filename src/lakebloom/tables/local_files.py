@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from lakebloom.errors import AccessDeniedError, LakebloomError, NotFoundError, StorageError
 from lakebloom.storage.uri import from_decoded, to_local_path
 from lakebloom.tables import glob
-from lakebloom.tables.files import TableFile
+from lakebloom.tables.files import local_file
 from lakebloom.tables.membership import Found, is_hidden_directory, is_hidden_file
 from lakebloom.tables.table_formats import MARKER_DIRECTORIES, MARKER_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from lakebloom.tables.files import TableFile
     from lakebloom.tables.table_formats import Owners
     from lakebloom.tables.watch import Watch
 
@@ -61,7 +62,7 @@ def stat_file(uri: str) -> TableFile | None:
             return None
     if not stat.S_ISREG(status.st_mode):
         return None
-    return TableFile(uri, status.st_size, _mtime_ms(status))
+    return local_file(uri, status)
 
 
 def _walk(directory: str, prefix: str, watch: Watch | None, owners: Owners | None) -> Iterator[Found]:
@@ -126,11 +127,7 @@ def _matches(directory: str, components: list[str]) -> Iterator[str]:
 
 
 def _found(path: str, status: os.stat_result) -> Found:
-    return Found(path, status.st_size, _mtime_ms(status))
-
-
-def _mtime_ms(status: os.stat_result) -> int:
-    return status.st_mtime_ns // 1_000_000
+    return Found(*local_file(path, status))
 
 
 @contextmanager

@@ -28,6 +28,7 @@ class Found(NamedTuple):
     path: str
     size_bytes: int
     mtime_ms: int
+    tag: str = ""
 
 
 def is_hidden_directory(name: str) -> bool:
@@ -58,7 +59,7 @@ def members(root_uri: str, found: Iterable[Found]) -> Iterator[TableFile]:
     prefix = root_uri if root_uri.endswith("/") else f"{root_uri}/"
     for file in partitioned or direct:
         if file.size_bytes:
-            yield TableFile(prefix + file.path if file.path else root_uri, file.size_bytes, file.mtime_ms)
+            yield TableFile(prefix + file.path if file.path else root_uri, file.size_bytes, file.mtime_ms, file.tag)
 
 
 def _is_hidden(root_uri: str, path: str) -> bool:

@@ -14,7 +14,7 @@ from lakebloom.storage.object_errors import translated
 from lakebloom.storage.object_stores import connect
 from lakebloom.storage.uri import split
 from lakebloom.tables import glob
-from lakebloom.tables.files import TableFile
+from lakebloom.tables.files import TableFile, etag_tag
 from lakebloom.tables.membership import Found
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def stat_file(uri: str, options: Mapping[str, str]) -> TableFile | None:
             meta = obstore.head(store, key)
         except FileNotFoundError:
             return None
-    return TableFile(uri, meta["size"], _mtime_ms(meta))
+    return TableFile(uri, meta["size"], _mtime_ms(meta), _tag(meta))
 
 
 def _list(store: ObjectStore, key: str) -> Iterator[ObjectMeta]:
@@ -135,8 +135,12 @@ def _list(store: ObjectStore, key: str) -> Iterator[ObjectMeta]:
 def _found(meta: ObjectMeta, key: str) -> Found:
     path = meta["path"]
     relative = path[len(key) + 1 :] if key else path
-    return Found(relative, meta["size"], _mtime_ms(meta))
+    return Found(relative, meta["size"], _mtime_ms(meta), _tag(meta))
 
 
 def _mtime_ms(meta: ObjectMeta) -> int:
     return (meta["last_modified"] - _EPOCH) // _MILLISECOND
+
+
+def _tag(meta: ObjectMeta) -> str:
+    return etag_tag(meta["e_tag"])

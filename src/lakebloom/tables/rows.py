@@ -21,6 +21,7 @@ from lakebloom.tables.listing import list_files
 from lakebloom.tables.parquet.footer import ArrowFooter, read_arrow_footer
 from lakebloom.tables.partitions import partition_values
 from lakebloom.tables.schema import table_schema
+from lakebloom.tables.settled import is_settled
 from lakebloom.tables.sources import open_source, parquet_file, reading
 from lakebloom.tables.stored_columns import StoredColumns
 
@@ -256,7 +257,7 @@ class _Footers:
 
     def add(self, file: TableFile, footer: _Footer) -> None:
         with self._lock:
-            if file in self._known:
+            if file in self._known or not is_settled(file):
                 return
             self._known[file] = footer
             self._bytes += footer.metadata.serialized_size

@@ -359,10 +359,7 @@ final class Joins {
         for (Iterator it = listed.iterator(); it.hasNext();) {
             FileStatusWithMetadata file = (FileStatusWithMetadata) it.next();
             if (((KnownFiles) files[1]).number(file) < 0) {
-                ArrayNode one = missing.addArray();
-                one.add(file.getPath().toString());
-                one.add(file.getLen());
-                one.add(file.getModificationTime());
+                KnownFiles.describe(file, missing.addArray());
             }
         }
         Object[] filter = (Object[]) filters.get(candidate.index);

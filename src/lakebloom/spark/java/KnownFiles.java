@@ -1,45 +1,86 @@
 package io.lakebloom.spark;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.hadoop.fs.EtagSource;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 
-/** The files of one version of an index, with size and time of change, numbered as Python numbers them. */
+/** The files of one version of an index, with what tells whether they changed, numbered as Python numbers them. */
 public final class KnownFiles {
     /** Where times are compared in whole seconds, as lakebloom.tables.files explains. */
     private static final List OBJECT_SCHEMES = Arrays.asList(new String[] {"s3:", "gs:", "az:", "abfs:"});
     private final Map files = new HashMap();
 
-    /** Reads path, size and modification time of each file, separated by tabs and ended by a zero character. */
+    /** Reads path, size, modification time and ETag of each file, separated by tabs and ended by a zero character. */
     public KnownFiles(String lines) {
         int number = 0;
         for (int start = 0; start < lines.length(); number++) {
             int end = lines.indexOf('\0', start);
-            int time = lines.lastIndexOf('\t', end);
+            int etag = lines.lastIndexOf('\t', end);
+            int time = lines.lastIndexOf('\t', etag - 1);
             int size = lines.lastIndexOf('\t', time - 1);
-            long[] known = new long[3];
-            known[0] = number;
-            known[1] = Long.parseLong(lines.substring(size + 1, time));
-            known[2] = Long.parseLong(lines.substring(time + 1, end));
+            Known known = new Known();
+            known.number = number;
+            known.size = Long.parseLong(lines.substring(size + 1, time));
+            known.time = Long.parseLong(lines.substring(time + 1, etag));
+            known.etag = etag + 1 == end ? null : lines.substring(etag + 1, end);
             files.put(lines.substring(start, size), known);
             start = end + 1;
         }
     }
 
-    /** The number of a file; negative where the index does not know it as it is now. */
+    private static final class Known {
+        int number;
+        long size;
+        long time;
+        String etag;
+    }
+
+    /** The number of a file; negative where the index does not know it as it is listed. */
     public int number(FileStatusWithMetadata file) {
         String path = canonical(file.getPath().toString());
-        long[] known = (long[]) files.get(path);
-        if (known == null || known[1] != file.getLen()) {
+        Known known = (Known) files.get(path);
+        if (known == null || known.size != file.getLen()) {
             return -1;
         }
         long time = file.getModificationTime();
         if (OBJECT_SCHEMES.contains(path.substring(0, path.indexOf(':') + 1))) {
             time -= Math.floorMod(time, 1000L);
         }
-        return time == known[2] ? (int) known[0] : -1;
+        if (time != known.time) {
+            return -1;
+        }
+        String etag = known.etag == null ? null : etag(file);
+        return etag == null || etag.equals(known.etag) ? known.number : -1;
+    }
+
+    /** The ETag without what only some stores put around it; null where Spark has not kept it. */
+    static String etag(FileStatusWithMetadata file) {
+        Object status = file.fileStatus();
+        String etag = status instanceof EtagSource ? ((EtagSource) status).getEtag() : null;
+        if (etag == null) {
+            return null;
+        }
+        String plain = etag.trim();
+        plain = plain.startsWith("W/") ? plain.substring(2) : plain;
+        while (plain.startsWith("\"")) {
+            plain = plain.substring(1);
+        }
+        while (plain.endsWith("\"")) {
+            plain = plain.substring(0, plain.length() - 1);
+        }
+        return plain.isEmpty() ? null : plain;
+    }
+
+    /** What tells people, and Python, which file it is as Spark has listed it. */
+    static void describe(FileStatusWithMetadata file, ArrayNode into) {
+        into.add(file.getPath().toString());
+        into.add(file.getLen());
+        into.add(file.getModificationTime());
+        into.add(etag(file));
     }
 
     /** From what Hadoop prints to what lakebloom.storage.uri calls canonical. */

@@ -20,8 +20,8 @@ import scala.jdk.javaapi.CollectionConverters;
 /**
  * The files of another index without those that cannot match. Spark plans, counts and prints what it lists.
  *
- * A file is left out only if path, size and time of change in the other index's own listing are those that lakebloom
- * knows, and lakebloom said that it cannot match.
+ * A file is left out only if path, size, time of change and ETag (where there is one) in the other index's own listing
+ * are those that lakebloom knows, and lakebloom said that it cannot match.
  */
 public final class LakebloomFileIndex implements FileIndex {
     private final FileIndex base;

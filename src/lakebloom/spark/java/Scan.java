@@ -214,10 +214,7 @@ public final class Scan {
         List listed = LakebloomFileIndex.files(listing().listFiles(partitionFilters(), nothing));
         for (Iterator it = listed.iterator(); it.hasNext();) {
             FileStatusWithMetadata file = (FileStatusWithMetadata) it.next();
-            ArrayNode one = names.addArray();
-            one.add(file.getPath().toString());
-            one.add(file.getLen());
-            one.add(file.getModificationTime());
+            KnownFiles.describe(file, names.addArray());
         }
         ArrayNode keys = scan.putArray("keys");
         for (Iterator it = LakebloomFileIndex.keyConditions(files.location()).iterator(); it.hasNext();) {
