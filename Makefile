@@ -82,7 +82,7 @@ compat: $(STAMP) ## the query tests on every Spark that is supported (VERSIONS="
 fuzz: $(STAMP) ## random queries (N=3000), hostile files (HOSTILE=10000), kills and rivals; MINUTES=10 bounds the last two
 	@. tools/java && LAKEBLOOM_FUZZ=$(or $(N),3000) LAKEBLOOM_HOSTILE=$(or $(HOSTILE),10000) LAKEBLOOM_ROUNDS=1000000 \
 		LAKEBLOOM_MINUTES=$(or $(MINUTES),10) LAKEBLOOM_SEED=$(or $(SEED),$$$$) \
-		$(BIN)/python -m pytest tests/fuzz tests/spark/skipping/test_fuzz.py
+		$(BIN)/python -m pytest tests/fuzz tests/index/test_protocol.py tests/spark/skipping/test_fuzz.py
 
 bench-join: $(BENCH_STAMP) ## a join whose rows have mostly no partner, with and without
 	@. tools/java && $(BIN)/python -m bench.join
