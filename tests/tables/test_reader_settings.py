@@ -54,6 +54,15 @@ def test_a_setting_that_is_not_known_counts() -> None:
     assert reason("csv", {}, new, PLAIN) is None
 
 
+def test_options_win_over_the_session() -> None:
+    source = SourceRecord("parquet", ("file:///t",), schema_json=json.dumps(WITH_IDS))
+    key = "spark.sql.parquet.fieldId.read.enabled"
+    for option, expected in (("true", Reason.READ_DIFFERS), ("false", None)):
+        other = "false" if option == "true" else "true"
+        reading = Reading("parquet", WITH_IDS, {key: option}, {key: other}, None)  # type: ignore[arg-type]
+        assert why_not(source, reading) is expected
+
+
 def test_an_older_spark_behaves_as_it_did() -> None:
     key = "spark.sql.legacy.useLegacyXMLParser"
     assert unusual("xml", {}) == {key: "true"}  # Spark 4.0 has one parser, the legacy one

@@ -26,7 +26,7 @@ from lakebloom.index.together import Together, helps
 from lakebloom.predicate.prune import Pruner
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import Predicate, columns
-from lakebloom.tables.reader_settings import Matters, differing, has_field_ids
+from lakebloom.tables.reader_settings import Matters, differing, has_field_ids, with_options
 from lakebloom.tables.schema import table_schema
 from lakebloom.tables.spark_schema import defaults
 
@@ -67,12 +67,17 @@ class Reading(msgspec.Struct, frozen=True):
         """Whether the query finds names in files with regard to case."""
         return self.session.get(_CASE_SENSITIVE, "false") == "true"
 
+    @property
+    def settings(self) -> dict[str, str | None]:
+        """The settings under which the query reads."""
+        return with_options(self.format.lower(), self.session, self.options)
+
     def read_schema(self, sources: Sequence[SourceRecord]) -> ReadSchema:
         """Return the columns as the query reads them, and what may differ from how these tables were read."""
         temporal = any(
             matters is Matters.TEMPORAL
             for source in sources
-            for matters, _, _ in differing(source.format, source.settings, self.session).values()
+            for matters, _, _ in differing(source.format, source.settings, self.settings).values()
         ) or any(_rebasing(source.options) != _rebasing(self.options) for source in sources)
         return ReadSchema(
             self.format, self.schema, case_sensitive=self.case_sensitive, built=sources, temporal_differs=temporal
@@ -115,7 +120,7 @@ def why_not(source: SourceRecord, reading: Reading) -> Reason | None:
         return Reason.READ_DIFFERS
     if any(
         _concerns(matters, source, reading)
-        for matters, _, _ in differing(source.format, source.settings, reading.session).values()
+        for matters, _, _ in differing(source.format, source.settings, reading.settings).values()
     ):
         return Reason.READ_DIFFERS
     if source.format == "parquet":
@@ -131,7 +136,7 @@ def _differences(source: SourceRecord, reading: Reading) -> str:
     """Name the settings under which a query reads otherwise than the build, for people."""
     found = [
         f"{key} was {built} and is {asked}"
-        for key, (matters, built, asked) in differing(source.format, source.settings, reading.session).items()
+        for key, (matters, built, asked) in differing(source.format, source.settings, reading.settings).items()
         if _concerns(matters, source, reading)
     ]
     if source.case_sensitive != reading.case_sensitive:

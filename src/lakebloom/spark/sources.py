@@ -28,7 +28,7 @@ from lakebloom.spark.reader_conf import CASE_SENSITIVE, session_values
 from lakebloom.store.records import SourceRecord
 from lakebloom.tables.glob import escape
 from lakebloom.tables.listing import list_files
-from lakebloom.tables.reader_settings import recorded
+from lakebloom.tables.reader_settings import recorded, with_options
 from lakebloom.tables.table_formats import TABLE_FORMATS, owned_by
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
         schema_json=schema_json,
         partition_columns=scan.partition_columns,
         case_sensitive=str(spark.conf.get(CASE_SENSITIVE, "false")).lower() == "true",
-        settings=recorded(scan.format, session_values(spark, scan.format)),
+        settings=recorded(scan.format, with_options(scan.format, session_values(spark, scan.format), scan.options)),
     )
 
 

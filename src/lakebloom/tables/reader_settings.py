@@ -16,7 +16,19 @@ import enum
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-__all__ = ["CHANGES", "HARMLESS", "Matters", "Setting", "differing", "has_field_ids", "keys", "recorded", "unusual"]
+__all__ = [
+    "CHANGES",
+    "HARMLESS",
+    "Matters",
+    "Setting",
+    "differing",
+    "has_field_ids",
+    "is_of",
+    "keys",
+    "recorded",
+    "unusual",
+    "with_options",
+]
 
 TEXT = frozenset({"csv", "json", "xml"})
 LINES = TEXT | {"text"}
@@ -206,6 +218,15 @@ def unusual(file_format: str, session: Mapping[str, str | None]) -> dict[str, st
 def is_of(file_format: str, key: str) -> bool:
     """Tell whether a key is named like the settings of a format."""
     return key.startswith((f"spark.sql.{file_format}.", f"spark.sql.legacy.{file_format}."))
+
+
+def with_options(
+    file_format: str, session: Mapping[str, str | None], options: Mapping[str, str]
+) -> dict[str, str | None]:
+    """Return a session's settings as a reader with these options finds them: its options are settings too, and win."""
+    known = {key.lower(): key for key in keys(file_format)}
+    given = {known[key.lower()]: value for key, value in options.items() if key.lower() in known}
+    return {**session, **given}
 
 
 def recorded(file_format: str, session: Mapping[str, str | None]) -> dict[str, str]:

@@ -41,6 +41,10 @@ _SPARK_NAMES = {
 }
 
 
+_AS_THEY_ARE = frozenset({pa.int32(), pa.int64(), pa.float32(), pa.float64()})
+"""What Arrow reads as one of these is stored as it, and is the same to Spark. A wide table has hundreds of them."""
+
+
 class StoredColumns:
     """The columns that a Parquet file has."""
 
@@ -85,6 +89,8 @@ class StoredColumns:
 
         Raises UnsupportedTypeError where that cannot be done, or where Spark may read something else.
         """
+        if column.type == kind and kind in _AS_THEY_ARE:
+            return column
         try:
             leaves = [self._stored.column(i) for i in self._places[name]]
             chunks = [self._as(chunk, leaves, kind, name) for chunk in column.chunks]
