@@ -279,3 +279,44 @@ print([name for name in heavy if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("granularity", ["file", "row_group"])
+def test_rows_without_columns(lake: Lake, granularity: str) -> None:
+    lake.fill(range(3))
+    lake.create(BloomIndexConfig(NAME, ["k"], granularity=granularity))
+    lake.fill([3])  # not in the index
+    reader = lake.open()
+    for predicate in (col("k").isin([1, 25, 26, 61]), col("k") >= 0, col("k") == -1, ~(col("k") == 5)):
+        whole = reader.lookup(NAME, predicate)
+        for limit in (None, 0, 2, whole.num_rows, whole.num_rows + 3):
+            empty = reader.lookup(NAME, predicate, columns=[], limit=limit)
+            assert empty.num_columns == 0
+            assert empty.num_rows == reader.lookup(NAME, predicate, limit=limit).num_rows
+
+
+def test_columns_in_another_case_and_twice(lake: Lake) -> None:
+    lake.fill(range(2))
+    lake.create(BloomIndexConfig(NAME, ["k"]))
+    reader = lake.open()
+    assert reader.lookup(NAME, col("K") == 1, columns=["K"]).column_names == ["k"]
+    assert reader.lookup(NAME, "K = 1").num_rows == 1
+    assert reader.candidates(NAME, col("K") == 1).num_rows == 1
+    for twice in (["k", "k"], ["k", "K"], ["K", "s", "`k`"]):
+        with pytest.raises(errors.InvalidArgumentError, match="column k is named twice"):
+            reader.lookup(NAME, col("k") == 1, columns=twice)
+    for wrong in (col("kk") == 1, col("k.x") == 1):
+        with pytest.raises(errors.ColumnNotFoundError, match="has no column"):
+            reader.lookup(NAME, wrong)
+        with pytest.raises(errors.ColumnNotFoundError, match="has no column"):
+            reader.candidates(NAME, wrong)
+
+
+def test_a_cast_that_fails_says_why(lake: Lake) -> None:
+    lake.fill(range(2))
+    lake.create(BloomIndexConfig(NAME, ["k"]))
+    with pytest.raises(errors.UnsupportedTypeError, match=r"column k, of type bigint, with 'abc' .*type string"):
+        lake.open().lookup(NAME, col("k") == "abc")
+    lake.write("other", {"k": pa.array(["1"])})
+    with pytest.raises(errors.UnsupportedTypeError, match=r"column k of the file .*other\.parquet; found BYTE_ARRAY"):
+        lake.open().lookup(NAME, col("k") == 1)
