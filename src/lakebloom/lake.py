@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 import pathlib
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +60,7 @@ if TYPE_CHECKING:
     from lakebloom.predicate.tree import Predicate
     from lakebloom.printing import RecordTable
     from lakebloom.spark.skipping import Skipping
-    from lakebloom.store.records import SourceRecord
+    from lakebloom.store.records import Entry, SourceRecord
     from lakebloom.tables.columns import ColumnPath
 
 __all__ = ["Lakebloom"]
@@ -98,6 +97,7 @@ class Lakebloom:
         self._skipping: Skipping | None = None
         self._known_join_filters: JoinFilters | None = None
         self._registered = False
+        self._published: dict[str, Entry] = {}
 
     def __repr__(self) -> str:
         session = "without Spark" if self._spark is None else f"with Spark {self._spark.version}"
@@ -465,19 +465,18 @@ class Lakebloom:
 
     def explain(self, frame: DataFrame) -> QueryReport:
         """Tell for each table that a DataFrame reads which files are skipped, by which index, and why not more."""
-        from lakebloom.index.explain import explain
-        from lakebloom.storage.metered import Metered
+        from lakebloom.index.explain import covering, explain
 
         skipping = self._rule()
-        catalog = Catalog(self.location, self._catalog.options, self._spark, wrap=Metered)
-        self._publish()
-        report = explain(catalog, skipping.describe(frame), enabled=self.enabled, timeout_s=self._timeout_s())
+        found = self._publish()
+        scans = skipping.describe(frame)
+        report = explain(skipping.advisor, lambda roots: covering(found, roots), scans, self._timeout_s())
         return replace(report, joins=skipping.describe_joins(frame))
 
     def last_query(self) -> LastQuery | None:
-        """Return what the scans of the last query counted, as Spark's own metrics have it.
+        """Return what the scans of the session's last query counted, as Spark's own metrics have it.
 
-        None where no query has read files since ``enable()``.
+        A command counts where it reads files. None where there was no query since ``enable()``.
         """
         return self._rule().last_query()
 
@@ -529,8 +528,9 @@ class Lakebloom:
 
         spark = require_classic(self._spark)
         if self._skipping is None:
-            joins = JoinCallback(self._reader, self._join_filters(), self._settings)
-            self._skipping = Skipping(spark, Advisor(self._reader), self._timeout_s, joins)
+            advisor = Advisor(self._reader)
+            joins = JoinCallback(self._reader, self._join_filters(), self._settings, advisor)
+            self._skipping = Skipping(spark, advisor, self._timeout_s, joins)
         return self._skipping
 
     def _join_filters(self) -> JoinFilters:
@@ -545,15 +545,21 @@ class Lakebloom:
         value = None if self._spark is None else self._spark.conf.get(TIMEOUT_KEY, None)
         return Settings.parse({} if value is None else {TIMEOUT_KEY: value}).query_timeout_ms / 1000
 
-    def _publish(self) -> None:
-        """Tell the optimizer which indexes there are."""
+    def _publish(self) -> Mapping[str, Entry | Exception]:
+        """Tell the optimizer which indexes there are, and return them; those that do not answer stay as they were."""
         if self._skipping is None:
-            return
-        entries = []
-        for name in self._catalog.names():
-            with suppress(LakebloomError):  # one that cannot be read must not keep the others from being used
-                entries.append(self._catalog.index(name).log.newest())
-        self._skipping.publish(entries)
+            return {}
+        timeout_s = self._timeout_s()
+        try:
+            found = self._catalog.newest_entries(timeout_s)
+        except TimeoutError as error:
+            found = {**self._published, self.location: error}
+        for name, entry in found.items():
+            if isinstance(entry, TimeoutError) and name in self._published:
+                found[name] = self._published[name]
+        self._published = {name: entry for name, entry in found.items() if not isinstance(entry, Exception)}
+        self._skipping.publish(self._published.values())
+        return found
 
     def _reader(self, name: str) -> Reader:
         if name not in self._readers:

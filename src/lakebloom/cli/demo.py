@@ -154,8 +154,8 @@ class _Story:
         assert last is not None
         if last.joins:
             return f"{last.joins[0].rows_dropped:,} of {last.joins[0].rows:,} rows"
-        scan = max(last.scans, key=lambda scan: scan.files)
-        return f"{scan.files_skipped:,} of {scan.files:,} files"
+        scan = max(last.scans, key=lambda scan: scan.files or 0)
+        return f"{scan.files_skipped or 0:,} of {scan.files or 0:,} files"
 
     def _gained(self, what: str, before_s: float, after_s: float, skipped: str) -> None:
         self.gains.append((what, before_s, after_s, skipped))

@@ -21,11 +21,12 @@ import numpy as np
 from lakebloom.errors import IndexNotFoundError, IndexStateError
 from lakebloom.index.as_read import TEXT_FORMATS, AsRead, ReadSchema
 from lakebloom.index.ask import ask_each, resolver
-from lakebloom.index.patience import within
+from lakebloom.index.patience import side_by_side, within
 from lakebloom.index.together import Together, helps
 from lakebloom.predicate.prune import Pruner
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import Predicate, columns
+from lakebloom.storage.metered import Metered
 from lakebloom.tables.reader_settings import Matters, differing, has_field_ids, with_options
 from lakebloom.tables.schema import table_schema
 from lakebloom.tables.spark_schema import defaults
@@ -98,6 +99,8 @@ class Advice:
     pruned: tuple[Pruned, ...]
     snapshot: Snapshot | None = None
     """The version that was asked; None for several indexes."""
+    bytes_read: int = 0
+    """What was read of the index meanwhile."""
 
     @property
     def has_effect(self) -> bool:
@@ -187,32 +190,45 @@ class Advisor:
         self._resting_until_s: dict[str, float] = {}
 
     def ask(self, names: Iterable[str], reading: Reading, timeout_s: float) -> list[Advice | Unanswered]:
-        """Return what each index says, and what they say together, in about this time."""
+        """Return what each index says, and what they say together, in about this time.
+
+        They are asked side by side: one that is slow does not take the time of the others.
+        """
         deadline_s = time.monotonic() + timeout_s
-        answers = [self._in_time(name, reading, deadline_s) for name in names]
+        names = list(names)
+        asked = {name: self._question(name, reading) for name in names if not self.is_resting(name)}
+        found = side_by_side(timeout_s, asked)
+        answers = [self._answer(name, found.get(name)) for name in names]
         snapshots = {answer.name: answer.snapshot for answer in answers if isinstance(answer, Advice)}
         together = [snapshot for snapshot in snapshots.values() if snapshot is not None]
         if reading.predicate is not None and helps(reading.predicate, together):
             predicate = reading.predicate
             schema = reading.read_schema([snapshot.entry.source for snapshot in together])
             ask = lambda: _advice_together(" + ".join(snapshots), together, predicate, schema)  # noqa: E731
-            answers.append(self._answered(" + ".join(snapshots), ask, deadline_s))
+            answers.append(_in_time(" + ".join(snapshots), ask, deadline_s - time.monotonic()))
         for answer in answers:
             self._warn(answer)
         return answers
 
-    def _in_time(self, name: str, reading: Reading, deadline_s: float) -> Advice | Unanswered:
-        if time.monotonic() < self._resting_until_s.get(name, 0.0):
-            return Unanswered(name, Reason.TIMED_OUT, f"it did not answer before, and is not asked for {_REST_S:.0f} s")
-        ask = lambda: self._reader(name).with_newest(lambda snapshot: _advice(name, snapshot, reading))  # noqa: E731
-        return self._answered(name, ask, deadline_s)
+    def is_resting(self, name: str) -> bool:
+        """Whether an index did not answer a short while ago, and is left alone."""
+        return time.monotonic() < self._resting_until_s.get(name, 0.0)
 
-    def _answered(self, name: str, ask: Callable[[], Advice | Unanswered], deadline_s: float) -> Advice | Unanswered:
-        try:
-            return within(deadline_s - time.monotonic(), lambda: _caught(name, ask))
-        except TimeoutError as error:
-            self._resting_until_s[name] = time.monotonic() + _REST_S
-            return Unanswered(name, Reason.TIMED_OUT, str(error))
+    def rest(self, name: str) -> None:
+        """Leave an index alone that was given its time and did not answer."""
+        self._resting_until_s[name] = time.monotonic() + _REST_S
+
+    def _question(self, name: str, reading: Reading) -> Callable[[], Advice | Unanswered]:
+        ask = lambda: self._reader(name).with_newest(lambda snapshot: _advice(name, snapshot, reading))  # noqa: E731
+        return lambda: _caught(name, ask)
+
+    def _answer(self, name: str, found: Advice | Unanswered | TimeoutError | None) -> Advice | Unanswered:
+        if found is None:
+            return Unanswered(name, Reason.TIMED_OUT, f"it did not answer before, and is not asked for {_REST_S:.0f} s")
+        if isinstance(found, TimeoutError):
+            self.rest(name)
+            return Unanswered(name, Reason.TIMED_OUT, str(found))
+        return found
 
     def _warn(self, answer: Advice | Unanswered) -> None:
         if isinstance(answer, Advice) or answer.reason not in (Reason.INDEX_UNREADABLE, Reason.TIMED_OUT):
@@ -220,6 +236,13 @@ class Advisor:
         if (answer.name, answer.reason.value) not in self._warned:
             self._warned.add((answer.name, answer.reason.value))
             LOG.warning("index %s skips nothing, %s: %s", answer.name, answer.reason.value, answer.message)
+
+
+def _in_time(name: str, ask: Callable[[], Advice | Unanswered], seconds: float) -> Advice | Unanswered:
+    try:
+        return within(seconds, lambda: _caught(name, ask))
+    except TimeoutError as error:
+        return Unanswered(name, Reason.TIMED_OUT, str(error))
 
 
 def _caught(name: str, ask: Callable[[], Advice | Unanswered]) -> Advice | Unanswered:
@@ -239,6 +262,7 @@ def _advice(name: str, snapshot: Snapshot, reading: Reading) -> Advice | Unanswe
         return Unanswered(name, reason, _differences(snapshot.entry.source, reading))
     if reading.predicate is None:
         return Unanswered(name, Reason.NO_USABLE_PREDICATE)
+    before = _bytes_read(snapshot)
     pruner = Pruner(reading.predicate, resolve=resolver(snapshot), hopeless=HOPELESS)
     schema = reading.read_schema([snapshot.entry.source])
     segments = [AsRead(segment, schema) for segment in snapshot.segments]
@@ -251,7 +275,12 @@ def _advice(name: str, snapshot: Snapshot, reading: Reading) -> Advice | Unanswe
     for segment, numbers in zip(pruned, of_units, strict=True):
         kept[numbers[segment.keep & (numbers >= 0)]] = True
     changed = snapshot.recheck.changed()
-    return Advice(name, files, snapshot.fingerprint, kept | changed, changed, pruned, snapshot)
+    bytes_read = _bytes_read(snapshot) - before
+    return Advice(name, files, snapshot.fingerprint, kept | changed, changed, pruned, snapshot, bytes_read)
+
+
+def _bytes_read(snapshot: Snapshot) -> int:
+    return snapshot.storage.bytes_read if isinstance(snapshot.storage, Metered) else 0
 
 
 def _advice_together(name: str, snapshots: list[Snapshot], predicate: Predicate, schema: ReadSchema) -> Advice:

@@ -15,6 +15,7 @@ from lakebloom.index.threads import CORES, REQUESTS, pool
 from lakebloom.predicate.prune import Pruner
 from lakebloom.predicate.tree import Node, renamed
 from lakebloom.storage import to_local_path
+from lakebloom.storage.metered import Metered
 from lakebloom.tables.listing import require_plain_locations
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Reader:
 
     def __init__(self, index: Index) -> None:
         self._index = index
+        self._storage = Metered(index.storage)
         self._snapshot: Snapshot | None = None
 
     def snapshot(self) -> Snapshot:
@@ -66,7 +68,7 @@ class Reader:
         entry = self._index.active()
         known = self._snapshot  # other threads ask too
         if known is None or known.entry is not entry:
-            self._snapshot = known = Snapshot(self._index.storage, entry, known)
+            self._snapshot = known = Snapshot(self._storage, entry, known)
         return known
 
     def with_newest(self, question: Callable[[Snapshot], ResultT]) -> ResultT:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lakebloom.errors import IndexStateError
+from lakebloom.errors import IndexStateError, LakebloomError
 from lakebloom.index.config import is_name, require_name
+from lakebloom.index.patience import side_by_side, within
 from lakebloom.storage import normalise, open_index_storage, open_storage
 from lakebloom.storage.local import LocalStorage
 from lakebloom.storage.redaction import StorageOptions
@@ -69,6 +71,20 @@ class Catalog:
             storage = open_index_storage(self.storage_uri(name), self.options, self._spark)
             self._open[name] = Index(name, self._wrap(storage))
         return self._open[name]
+
+    def newest_entries(self, timeout_s: float) -> dict[str, Entry | Exception]:
+        """Return the newest state of each index, or why it cannot be read. All are read side by side, in this time.
+
+        Raises TimeoutError where the location cannot be listed in time.
+        """
+        names = within(timeout_s, self.names)
+        return dict(side_by_side(timeout_s, {name: partial(self._newest_entry, name) for name in names}))
+
+    def _newest_entry(self, name: str) -> Entry | Exception:
+        try:
+            return self.index(name).log.newest()
+        except LakebloomError as error:
+            return error
 
     def names(self) -> list[str]:
         """Return the names of all indexes, deleted ones included. This lists the location."""

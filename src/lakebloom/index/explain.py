@@ -1,7 +1,7 @@
 """Explaining a query: what each of its scans leaves out, by which index, and why not more.
 
-Spark's side describes the scans of a plan (``DescribedScan``); the same advisor that answers the optimizer is asked
-again, and what it says is counted against the files as Spark lists them.
+Spark's side describes the scans of a plan (``DescribedScan``): what it leaves out, and what the indexes said when it
+was made. The report is about that plan, whatever has become of the indexes since.
 """
 
 from __future__ import annotations
@@ -11,36 +11,40 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from lakebloom.errors import LakebloomError
 from lakebloom.index.advise import Advice, Advisor, Reading, Unanswered
-from lakebloom.index.ask import Reader
 from lakebloom.index.query_reports import FileState, IndexReport, PartReport, QueryReport, ScanReport, Use
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.text import to_text
 from lakebloom.predicate.tree import And, Predicate
 from lakebloom.storage import to_local_path
-from lakebloom.storage.metered import Metered
 from lakebloom.tables.columns import format_name
 from lakebloom.tables.files import is_same, spark_file
 from lakebloom.tables.glob import fixed_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from lakebloom.index.catalog import Catalog
     from lakebloom.store.records import Entry
     from lakebloom.tables.files import TableFile
 
-__all__ = ["DescribedScan", "Figures", "explain"]
+__all__ = ["DescribedScan", "Note", "covering", "explain"]
 
 
-class Figures(msgspec.Struct, frozen=True):
-    """What a plan says it leaves out of a scan."""
+class Note(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was said when a condition was asked, while the query was planned; Java keeps it with the plan."""
 
-    files_kept: int
-    bytes_kept: int
-    files: int
-    bytes: int
+    indexes: tuple[IndexReport, ...] = ()
+    parts: tuple[PartReport, ...] = ()
+    asked: bool = False
+    """Whether any index was asked: not where none has a column that the condition compares."""
+    there: tuple[str, ...] = ()
+    """All indexes that there were, as Java knew them."""
+
+    @classmethod
+    def of(cls, answers: Sequence[Advice | Unanswered]) -> Note:
+        """Return what is worth keeping of some answers."""
+        advice = [answer for answer in answers if isinstance(answer, Advice)]
+        return cls(tuple(map(_index_report, answers)), _parts(advice), asked=True)
 
 
 class DescribedScan(msgspec.Struct, frozen=True):
@@ -53,15 +57,33 @@ class DescribedScan(msgspec.Struct, frozen=True):
     question: Reading | None = None
     files: tuple[tuple[str, int, int, str | None], ...] = ()
     """Path, size, time of change, and the ETag where Spark has kept it."""
+    states: str = ""
+    """What the plan does with each file: # it is read, . it is left out, ? it is new, ! it has changed."""
     keys: tuple[Predicate, ...] = ()
     """The keys of joins that decided about files, too."""
-    applied: Figures | None = None
+    notes: tuple[str, ...] = ()
+    """What this lake's indexes said where files are left out because of it."""
+    seen: str | None = None
+    """What they said where nothing is left out because of it; None where the plan was made without them."""
+    others: tuple[str, ...] = ()
+    """The indexes of other lakes for the sake of which files are left out."""
+    at_run_time: bool = False
+    """Whether more is decided when the query runs."""
     cached: str | None = None
 
 
-def explain(catalog: Catalog, scans: Iterable[DescribedScan], *, enabled: bool, timeout_s: float) -> QueryReport:
-    """Return the report of a query. ``catalog`` must meter its storages."""
-    return QueryReport(tuple(_Explained(catalog, scan, timeout_s).report(enabled) for scan in scans))
+def explain(
+    advisor: Advisor,
+    names: Callable[[Sequence[str]], list[str | Unanswered]],
+    scans: Iterable[DescribedScan],
+    timeout_s: float,
+) -> QueryReport:
+    """Return the report of a query, as it was planned. ``names`` returns the indexes over some places as they are now.
+
+    Indexes are asked again only about what the plan does not tell: why a condition is of no use, and what would be left
+    out of a plan that was made without them.
+    """
+    return QueryReport(tuple(_Explained(advisor, names, scan, timeout_s).report() for scan in scans))
 
 
 def covers(entry: Entry, roots: Iterable[str]) -> bool:
@@ -70,86 +92,142 @@ def covers(entry: Entry, roots: Iterable[str]) -> bool:
     return any(_within(root, place) or _within(place, root) for root in roots for place in places)
 
 
+def covering(found: Mapping[str, Entry | Exception], roots: Sequence[str]) -> list[str | Unanswered]:
+    """Return the indexes about some places, and those that cannot tell their place."""
+    names: list[str | Unanswered] = []
+    for name, entry in found.items():
+        if isinstance(entry, TimeoutError):
+            names.append(Unanswered(name, Reason.TIMED_OUT, str(entry)))
+        elif isinstance(entry, Exception):
+            names.append(name)
+        elif covers(entry, roots):
+            deleted = Unanswered(name, Reason.DELETED, f"deleted in version {entry.version}")
+            names.append(deleted if entry.state == "deleted" else name)
+    return names
+
+
 def _within(path: str, directory: str) -> bool:
     return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
 @dataclass(slots=True)
 class _Explained:
-    catalog: Catalog
+    advisor: Advisor
+    names: Callable[[Sequence[str]], list[str | Unanswered]]
     scan: DescribedScan
     timeout_s: float
 
-    def report(self, enabled: bool) -> ScanReport:
+    def report(self) -> ScanReport:
         if self.scan.cached is not None:
-            return ScanReport("Spark's cache", Use.UNUSED, reasons=(Reason.CACHED,))
-        files = [spark_file(*file) for file in self.scan.files]
-        reading = self._reading(enabled)
+            return ScanReport("Spark's cache", Use.UNUSED, reasons=(Reason.CACHED,), at_run_time=self.scan.at_run_time)
+        reading = self._reading()
         report = ScanReport(
             table=self.scan.table or ", ".join(map(_shown, self.scan.roots)),
             use=Use.UNUSED,
             predicate="" if reading is None or reading.predicate is None else to_text(reading.predicate),
-            states=(FileState.KEPT,) * len(files),
-            sizes=tuple(file.size_bytes for file in files),
+            states=tuple(_STATES[state] for state in self.scan.states),
+            sizes=tuple(file[1] for file in self.scan.files),
+            files_stale=self.scan.states.count("!"),
+            at_run_time=self.scan.at_run_time,
         )
-        if not self.scan.plain or reading is None:
+        if not self.scan.notes and not self.scan.others:
+            report = replace(report, states=(FileState.KEPT,) * report.files, files_stale=0)
+        return self._explained(report)
+
+    def _explained(self, report: ScanReport) -> ScanReport:
+        if not self.scan.plain or self.scan.question is None:
             return replace(report, reasons=(Reason.UNSUPPORTED_TABLE,))
-        answers = Advisor(lambda name: Reader(self.catalog.index(name))).ask(self._names(), reading, self.timeout_s)
-        advice = [answer for answer in answers if isinstance(answer, Advice)]
-        report = replace(report, indexes=tuple(map(self._index_report, answers)), parts=_parts(advice))
-        advice = [answer for answer in advice if answer.has_effect]
+        if self.scan.notes:
+            return self._as_planned(report)
+        if self.scan.seen is None:
+            return self._planned_without(report, self.scan.question)
+        return self._planned_in_vain(report, self.scan.question, msgspec.json.decode(self.scan.seen, type=Note))
+
+    def _as_planned(self, report: ScanReport) -> ScanReport:
+        """Report what the plan leaves out, by what was said when it was made."""
+        notes = [msgspec.json.decode(note, type=Note) for note in self.scan.notes]
+        indexes = tuple(dict.fromkeys(index for note in notes for index in note.indexes))
+        parts = _merged([part for note in notes for part in note.parts])
+        missed = [part for part in parts if part.reason not in (None, Reason.NOT_NEEDED)]
+        reasons = (Reason.STALE_FILES,) if FileState.NOT_COVERED in report.states else ()
+        use = Use.PARTIAL if missed or reasons else Use.FULL
+        return replace(report, indexes=indexes, parts=parts, use=use, reasons=reasons)
+
+    def _planned_in_vain(self, report: ScanReport, question: Reading, note: Note) -> ScanReport:
+        """Report why nothing is left out, though the rule looked at the scan."""
+        now = self.names(self.scan.roots)
+        later = [name for name in now if isinstance(name, str) and name not in note.there]
+        if note.asked:
+            reasons = _why_in_vain(note.indexes, note.parts)
+        else:
+            answers = self._ask([name for name in now if name not in later], question)
+            note = Note.of(answers)
+            # What could be answered now could have been then, had the index been as it is.
+            useful = any(isinstance(answer, Advice) and answer.has_effect for answer in answers)
+            reasons = (Reason.PLANNED_BEFORE,) if useful else _why_unused(answers) if answers or not later else ()
+        if later:
+            reasons = tuple(dict.fromkeys((*reasons, Reason.PLANNED_BEFORE)))
+        told = tuple(IndexReport(name, reason=Reason.PLANNED_BEFORE) for name in later)
+        return replace(report, indexes=(*note.indexes, *told), parts=note.parts, reasons=reasons)
+
+    def _planned_without(self, report: ScanReport, question: Reading) -> ScanReport:
+        """Report what would be left out of a plan that was made without this lake's indexes."""
+        answers = self._ask(self.names(self.scan.roots), question)
+        note = Note.of(answers)
+        report = replace(report, indexes=note.indexes, parts=note.parts)
+        advice = [answer for answer in answers if isinstance(answer, Advice) and answer.has_effect]
         if not advice:
             return replace(report, reasons=_why_unused(answers))
+        if self.scan.others:  # what the plan leaves out is more worth telling than what it could
+            return replace(report, reasons=(Reason.DISABLED,))
+        files = [spark_file(*file) for file in self.scan.files]
         uris = {file.uri for answer in advice for file in answer.files}
         states = _states(files, advice)
         stale = sum(
             state is FileState.NOT_COVERED and file.uri in uris for file, state in zip(files, states, strict=True)
         )
-        report = replace(report, states=states, files_stale=stale)
-        reasons = [Reason.STALE_FILES] if FileState.NOT_COVERED in report.states else []
-        if self.scan.applied is None:
-            return replace(report, reasons=(Reason.DISABLED, *reasons))
-        missed = [part for part in report.parts if part.reason not in (None, Reason.NOT_NEEDED)]
-        return replace(report, use=Use.PARTIAL if missed or reasons else Use.FULL, reasons=tuple(reasons))
+        reasons = [Reason.STALE_FILES] if FileState.NOT_COVERED in states else []
+        return replace(report, states=states, files_stale=stale, reasons=(Reason.DISABLED, *reasons), is_preview=True)
 
-    def _reading(self, enabled: bool) -> Reading | None:
-        """What is read, by the query's own condition and by the keys of joins, which are asked even while disabled."""
+    def _ask(self, names: Sequence[str | Unanswered], question: Reading) -> list[Advice | Unanswered]:
+        unanswered = [name for name in names if isinstance(name, Unanswered)]
+        known = [name for name in names if isinstance(name, str)]
+        return [*unanswered, *self.advisor.ask(known, question, self.timeout_s)]
+
+    def _reading(self) -> Reading | None:
+        """What the plan asks for: the query's own condition, and the keys of joins."""
         reading, keys = self.scan.question, self.scan.keys
         if reading is None or not keys:
             return reading
-        own = [reading.predicate] if enabled and reading.predicate is not None else []
+        own = [reading.predicate] if reading.predicate is not None else []
         return msgspec.structs.replace(reading, predicate=And((*own, *keys)))
 
-    def _names(self) -> list[str]:
-        """The indexes over this place, and those that cannot tell their place."""
-        found = []
-        for name in self.catalog.names():
-            try:
-                if covers(self.catalog.index(name).log.newest(), self.scan.roots):
-                    found.append(name)
-            except LakebloomError:
-                found.append(name)
-        return found
 
-    def _index_report(self, answer: Advice | Unanswered) -> IndexReport:
-        if isinstance(answer, Unanswered):
-            return IndexReport(answer.name, reason=answer.reason, message=answer.message)
-        if answer.snapshot is None:
-            return IndexReport(answer.name, files_known=len(answer.files))
-        storage, entry = self.catalog.index(answer.name).storage, answer.snapshot.entry
-        bytes_read = storage.bytes_read if isinstance(storage, Metered) else 0
-        return IndexReport(answer.name, entry.version, len(entry.segments), len(answer.files), bytes_read)
+_STATES = {"#": FileState.KEPT, ".": FileState.SKIPPED, "?": FileState.NOT_COVERED, "!": FileState.NOT_COVERED}
 
 
-def _why_unused(answers: list[Advice | Unanswered]) -> tuple[Reason, ...]:
-    if not answers:
-        return (Reason.NO_MATCHING_INDEX,)
-    advice = [answer for answer in answers if isinstance(answer, Advice)]
-    reasons = [answer.reason for answer in answers if isinstance(answer, Unanswered)]
-    if advice:
-        not_selective = any(part.reason is Reason.NOT_SELECTIVE for part in _parts(advice))
+def _index_report(answer: Advice | Unanswered) -> IndexReport:
+    if isinstance(answer, Unanswered):
+        return IndexReport(answer.name, reason=answer.reason, message=answer.message)
+    if answer.snapshot is None:
+        return IndexReport(answer.name, files_known=len(answer.files))
+    entry = answer.snapshot.entry
+    return IndexReport(answer.name, entry.version, len(entry.segments), len(answer.files), answer.bytes_read)
+
+
+def _why_in_vain(indexes: Sequence[IndexReport], parts: Sequence[PartReport]) -> tuple[Reason, ...]:
+    reasons = [index.reason for index in indexes if index.reason is not None]
+    if len(reasons) < len(indexes):
+        not_selective = any(part.reason is Reason.NOT_SELECTIVE for part in parts)
         reasons.append(Reason.NOT_SELECTIVE if not_selective else Reason.NO_USABLE_PREDICATE)
     return tuple(dict.fromkeys(reasons))
+
+
+def _why_unused(answers: Sequence[Advice | Unanswered]) -> tuple[Reason, ...]:
+    if not answers:
+        return (Reason.NO_MATCHING_INDEX,)
+    note = Note.of(answers)
+    return _why_in_vain(note.indexes, note.parts)
 
 
 def _shown(uri: str) -> str:
@@ -194,5 +272,15 @@ def _parts(advice: list[Advice]) -> tuple[PartReport, ...]:
                 # An index that knows the column has the last word.
                 if so_far_unused is None or so_far_unused.reason is Reason.NO_INDEX:
                     unused[missed.text] = PartReport(missed.text, None, column, missed.reason)
-    answered = {text for text, _ in used}
-    return (*used.values(), *(part for text, part in unused.items() if text not in answered))
+    return _answered_first([*used.values(), *unused.values()])
+
+
+def _answered_first(parts: Sequence[PartReport]) -> tuple[PartReport, ...]:
+    used = [part for part in parts if part.reason is None]
+    answered = {part.text for part in used}
+    return (*used, *(part for part in parts if part.reason is not None and part.text not in answered))
+
+
+def _merged(parts: Sequence[PartReport]) -> tuple[PartReport, ...]:
+    """The parts of several questions about one scan, each once."""
+    return _answered_first(list(dict.fromkeys(parts)))

@@ -30,17 +30,14 @@ def scan_html(scan: ScanReport) -> str:
 
 def last_query_html(report: LastQuery) -> str:
     """Return what the last query counted, a line for each scan and each filtered join."""
-    parts = [f"<h4>{look.escaped(report.action)} took {report.seconds:.3f} s</h4>"]
+    end = "failed" if report.failed else f"took {report.seconds:.3f} s"
+    parts = [f"<h4>{look.escaped(report.action)} {end}</h4>"]
     if report.scans:
         names = ("table", "files", "skipped", "read", "bytes read", "rows read")
         rows = [
             (
                 scan.table,
-                f"{scan.files:,}",
-                f"{scan.files_skipped:,}",
-                f"{scan.files_read:,}",
-                f"{scan.bytes_read:,}",
-                f"{scan.rows_read:,}",
+                *map(_counted, (scan.files, scan.files_skipped, scan.files_read, scan.bytes_read, scan.rows_read)),
             )
             for scan in report.scans
         ]
@@ -51,6 +48,10 @@ def last_query_html(report: LastQuery) -> str:
         ]
         parts.append(look.table(("join filter", "rows", "dropped before the shuffle"), filtered))
     return look.card(*parts)
+
+
+def _counted(number: int | None) -> str:
+    return "unknown" if number is None else f"{number:,}"
 
 
 def _scan(scan: ScanReport) -> Iterator[str]:

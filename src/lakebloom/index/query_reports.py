@@ -97,6 +97,11 @@ class ScanReport:
     sizes: tuple[int, ...] = ()
     files_stale: int = 0
     """How many of the files that are not covered changed since they were indexed; the others are new."""
+    is_preview: bool = False
+    """Whether the figures are those of the same query planned with the indexes, which this one was not."""
+    at_run_time: bool = False
+    """Whether the query decides on more when it runs: the figures are then the most that it reads. Of a cache that has
+    no rows yet nothing is known."""
 
     @property
     def files(self) -> int:
@@ -167,10 +172,11 @@ class ScanReport:
     def summary(self) -> str:
         """How many files and bytes are read, in words."""
         if not self.states:
-            return "no files"
-        would = "would be " if Reason.DISABLED in self.reasons else ""
+            return "unknown until the cache is filled" if self.at_run_time else "no files"
+        would = "would be " if self.is_preview else ""
         share = f"{amount(self.bytes_kept)} of {amount(self.bytes)}"
-        read = f"{self.files_kept:,} of {_files(self.files)} {would}read ({share})"
+        most = "at most " if self.at_run_time else ""
+        read = f"{most}{self.files_kept:,} of {_files(self.files)} {would}read ({share})"
         if not self.files_not_covered:
             return read
         new = self.files_not_covered - self.files_stale
@@ -263,21 +269,31 @@ class QueryReport(_Scans):
 
 @dataclass(frozen=True, slots=True)
 class ScanFigures(Printable):
-    """What a scan counted while it ran, and what the plan had said it would leave out."""
+    """What a scan counted while it ran; None where Spark does not tell, as of rows that an earlier run had kept."""
 
     table: str
-    files_read: int
-    bytes_read: int
-    rows_read: int
-    files: int
+    files_read: int | None
+    bytes_read: int | None
+    rows_read: int | None
+    files: int | None
     """How many files there were to read, before any were skipped."""
-    files_kept: int
+    files_kept: int | None
     """How many the plan meant to read."""
 
     @property
-    def files_skipped(self) -> int:
+    def files_skipped(self) -> int | None:
         """How many were not opened."""
-        return self.files - self.files_read
+        return None if self.files is None or self.files_read is None else self.files - self.files_read
+
+    def line(self) -> str:
+        """The figures as text."""
+        if self.files_read is None or self.bytes_read is None:
+            return f"{self.table}: unknown"
+        rows = "unknown" if self.rows_read is None else f"{self.rows_read:,}"
+        read = f"read {_files(self.files_read)}, {amount(self.bytes_read)}, {rows} rows"
+        if self.files is None or self.files_skipped is None:
+            return f"{self.table}: {read}"
+        return f"{self.table}: {self.files_skipped:,} of {_files(self.files)} skipped; {read}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,14 +319,14 @@ class LastQuery(_Scans):
     seconds: float
     scans: Sequence[ScanFigures]
     joins: Sequence[JoinFigures] = ()
+    failed: bool = False
+    """Whether the query failed; how much it read is then unknown."""
 
     def _lines(self) -> Iterator[str]:
-        yield f"{self.action} took {self.seconds:.3f} s"
-        for scan in self.scans:
-            yield (
-                f"  {scan.table}: {scan.files_skipped:,} of {_files(scan.files)} skipped; "
-                f"read {_files(scan.files_read)}, {amount(scan.bytes_read)}, {scan.rows_read:,} rows"
-            )
+        yield f"{self.action} failed" if self.failed else f"{self.action} took {self.seconds:.3f} s"
+        if not self.scans:
+            yield "  no files read"
+        yield from (f"  {scan.line()}" for scan in self.scans)
         for join in self.joins:
             dropped = f"{join.rows_dropped:,} of {join.rows:,} rows dropped before the shuffle"
             yield f"  join filter {join.index}.{join.column}: {dropped}"

@@ -147,6 +147,16 @@ class Reason(str, enum.Enum):
         "skipping was not enabled when the query was planned",
         "call enable() and run the query again",
     )
+    PLANNED_BEFORE = (
+        "PLANNED_BEFORE",
+        "the query was planned before this index was there, or before it was as it is now",
+        "make the DataFrame again",
+    )
+    NOT_REPEATABLE = (
+        "NOT_REPEATABLE",
+        "the keys of the small side may be others when the query runs",
+        "leave out what is random, or write the small side to a table first",
+    )
 
     @classmethod
     def of_unknown(cls, reason: str) -> Reason:

@@ -20,6 +20,7 @@ from lakebloom.tables.files import spark_file
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lakebloom.index.advise import Advisor
     from lakebloom.index.ask import Reader
     from lakebloom.index.joins import JoinFilters
     from lakebloom.index.settings import Settings
@@ -50,8 +51,10 @@ class JoinCallback(Callback):
         reader: Callable[[str], Reader],
         filters: JoinFilters,
         settings: Callable[[], Settings],
+        advisor: Advisor,
     ) -> None:
         super().__init__()
+        self._advisor = advisor
         self._reader = reader
         self._filters = filters
         self._settings = settings
@@ -62,7 +65,7 @@ class JoinCallback(Callback):
         try:
             decoded = msgspec.json.decode(question, type=JoinQuestion)
             settings = self._settings()
-            answer = within(settings.query_timeout_ms / 1000, lambda: self._answer(decoded, settings))
+            answer = self._in_time(decoded, settings)
         except TimeoutError as error:
             answer = self._failed(Reason.TIMED_OUT, error)
         except IndexStateError:
@@ -72,6 +75,15 @@ class JoinCallback(Callback):
         except (LakebloomError, Exception) as error:
             answer = self._failed(Reason.INDEX_UNREADABLE, error)
         return msgspec.json.encode(answer).decode()
+
+    def _in_time(self, question: JoinQuestion, settings: Settings) -> dict[str, Any]:
+        if self._advisor.is_resting(question.index):
+            return {"reason": Reason.TIMED_OUT.value}
+        try:
+            return within(settings.query_timeout_ms / 1000, lambda: self._answer(question, settings))
+        except TimeoutError:
+            self._advisor.rest(question.index)
+            raise
 
     def _failed(self, reason: Reason, error: Exception) -> dict[str, Any]:
         self.warn_once(reason.value, "a join is not filtered, %s: %s", reason.value, str(error) or repr(error))

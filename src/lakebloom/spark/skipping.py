@@ -13,8 +13,8 @@ import msgspec
 import numpy as np
 
 from lakebloom.errors import UnsupportedSessionError
-from lakebloom.index.advise import Advice, Advisor, Reading
-from lakebloom.index.explain import DescribedScan, Figures
+from lakebloom.index.advise import Advice, Advisor, Reading, Unanswered
+from lakebloom.index.explain import DescribedScan, Note
 from lakebloom.index.query_reports import JoinFigures, JoinReport, LastQuery, ScanFigures
 from lakebloom.predicate.reasons import Reason
 from lakebloom.spark.file_lines import file_lines
@@ -43,17 +43,19 @@ class Question(Reading, frozen=True):
 
 
 class _FinishedScan(msgspec.Struct, frozen=True, rename="camel"):
-    roots: tuple[str, ...]
-    num_files: int
-    files_size: int
-    num_output_rows: int
-    applied: Figures | None
+    """A scan that ran. What is not there is not known."""
+
+    roots: tuple[str, ...] = ()
+    num_files: int | None = None
+    files_size: int | None = None
+    num_output_rows: int | None = None
+    files: int | None = None
+    files_kept: int | None = None
     table: str | None = None
 
     def figures(self) -> ScanFigures:
-        files, kept = (self.num_files,) * 2 if self.applied is None else (self.applied.files, self.applied.files_kept)
         table = self.table or ", ".join(self.roots)
-        return ScanFigures(table, self.num_files, self.files_size, self.num_output_rows, files, kept)
+        return ScanFigures(table, self.num_files, self.files_size, self.num_output_rows, self.files, self.files_kept)
 
 
 class _FinishedJoin(msgspec.Struct, frozen=True):
@@ -65,6 +67,7 @@ class _FinishedJoin(msgspec.Struct, frozen=True):
 class _Finished(msgspec.Struct, frozen=True):
     action: str
     seconds: float
+    failed: bool
     scans: tuple[_FinishedScan, ...]
     joins: tuple[_FinishedJoin, ...]
 
@@ -100,6 +103,8 @@ class Answer(msgspec.Struct, frozen=True):
     fingerprint: str
     kept: str
     files: str | None
+    changed: list[int]
+    """The numbers of files that changed since they were indexed, though Spark's listing may not show it."""
 
 
 def require_classic(spark: SparkSession | None) -> SparkSession:
@@ -123,13 +128,14 @@ class Skipping:
 
         self._spark: Any = spark
         ensure_callback_server_started(self._spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+        self.advisor = advisor
         self.callback = _Callback(advisor, timeout_s)
         self.joins = joins
         secret = new_secret()
         callbacks = (exposed(self.callback, secret), exposed(joins, secret))
         self.rule = new_object(spark, "LakebloomRule", self._spark._jsparkSession, *callbacks, secret)
         self.rule.setReaderKeys(msgspec.json.encode({name: keys(name) for name in sorted(ALL)}).decode())
-        self.watch = new_object(spark, "QueryWatch")
+        self.watch = new_object(spark, "QueryWatch", self.rule)
 
     @property
     def installed(self) -> bool:
@@ -190,7 +196,8 @@ class Skipping:
             return None
         query = msgspec.json.decode(text, type=_Finished)
         joins = tuple(figures for join in query.joins if (figures := self._join_figures(join)) is not None)
-        return LastQuery(query.action, query.seconds, tuple(scan.figures() for scan in query.scans), joins)
+        scans = tuple(scan.figures() for scan in query.scans)
+        return LastQuery(query.action, query.seconds, scans, joins, query.failed)
 
     def _join_figures(self, join: _FinishedJoin) -> JoinFigures | None:
         text = self.rule.joinFilter(join.mark)  # None where another Lakebloom put it there
@@ -223,19 +230,23 @@ class _Callback(Callback):
     def apply(self, question: str) -> str:
         """Return the answers, as JSON. Never raises."""
         self.asked += 1
+        names: list[str] = []
         try:
             decoded = msgspec.json.decode(question, type=Question)
+            names = decoded.indexes
             advice = self._advisor.ask(decoded.indexes, decoded, self._timeout_s())
             useful = [item for item in advice if isinstance(item, Advice) and item.has_effect]
             answers = [_answer(item, decoded.known.get(item.name)) for item in useful]
-            return msgspec.json.encode(answers).decode()
+            return msgspec.json.encode({"answers": answers, "note": Note.of(advice)}).decode()
         except Exception as error:
             problem = repr(error)
             self.warn_once(problem, "no file is skipped, because a question could not be answered: %s", problem)
-            return "[]"
+            failed = [Unanswered(name, Reason.INDEX_UNREADABLE, problem) for name in names]
+            return msgspec.json.encode({"answers": [], "note": Note.of(failed)}).decode()
 
 
 def _answer(advice: Advice, known: str | None) -> Answer:
     kept = np.packbits(advice.kept, bitorder="little").tobytes()
     files = None if known == advice.fingerprint else file_lines(advice.files)
-    return Answer(advice.name, advice.fingerprint, base64.b64encode(kept).decode(), files)
+    changed = np.flatnonzero(advice.changed).tolist()
+    return Answer(advice.name, advice.fingerprint, base64.b64encode(kept).decode(), files, changed)

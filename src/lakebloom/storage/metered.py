@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,6 +35,12 @@ class Metered:
         """Read, and count the bytes."""
         self.bytes_read += sum(length for _, length in ranges)
         return self._storage.read_ranges(path, ranges)
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else the other storage has, so that it is used in the same way."""
+        if name == "_storage":  # before there is one
+            raise AttributeError(name)
+        return getattr(self._storage, name)
 
     def write(self, path: str, data: Buffers) -> None:
         """Pass on."""

@@ -24,7 +24,6 @@ import pyarrow as pa
 
 from lakebloom.errors import NotFoundError, StorageError
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
-from lakebloom.storage.local import LocalStorage
 from lakebloom.storage.local_reads import identity
 from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, failure, read_blob, write_blob
 from lakebloom.store.kept_rows import MOST_KEPT_BYTES, KeptRows
@@ -106,8 +105,9 @@ class TileReader:
     def __init__(self, storage: Storage, tile: TileRecord) -> None:
         self.tile = tile
         self._storage = storage
-        is_kept = isinstance(storage, LocalStorage) and KeptRows.fit(tile.num_blocks, tile.num_units)
-        self._file = storage.file(tile.file.path) if is_kept and isinstance(storage, LocalStorage) else None
+        file = getattr(storage, "file", None)  # of local storages, metered ones too
+        is_kept = file is not None and KeptRows.fit(tile.num_blocks, tile.num_units)
+        self._file: str | None = file(tile.file.path) if file is not None and is_kept else None
         self._known: Callable[[], KeptRows | None] = lambda: None
 
     def row(self, block: int) -> np.ndarray[Any, np.dtype[np.uint64]]:

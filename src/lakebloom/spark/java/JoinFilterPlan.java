@@ -10,9 +10,7 @@ import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
-import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -51,13 +49,16 @@ final class JoinFilterPlan extends AbstractFunction0 {
     private final LogicalPlan plan;
     private final AttributeReference key;
     private final int[] words;
+    private final FilteredFiles files;
     private final String mark;
 
-    JoinFilterPlan(SparkSession session, LogicalPlan plan, AttributeReference key, int[] words, String mark) {
+    JoinFilterPlan(
+            SparkSession session, LogicalPlan plan, AttributeReference key, int[] words, FilteredFiles files, String mark) {
         this.session = session;
         this.plan = plan;
         this.key = key;
         this.words = words;
+        this.files = files;
         this.mark = mark;
     }
 
@@ -115,7 +116,7 @@ final class JoinFilterPlan extends AbstractFunction0 {
     private LogicalPlan[] tables() throws Exception {
         StructField[] fields = {DataTypes.createStructField("w", DataTypes.createArrayType(DataTypes.IntegerType, false), false)};
         Seq wordColumns = DataTypeUtils.toAttributes(new StructType(fields));
-        Object row = new GenericInternalRow(new Object[] {UnsafeArrayData.fromPrimitiveArray(words)});
+        Object row = files.row(words);
         List rowColumns = Collections.singletonList(key.withName("k"));
         return new LogicalPlan[] {
             local(CollectionConverters.asScala(rowColumns).toSeq(), Collections.emptyList()),

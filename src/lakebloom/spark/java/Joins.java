@@ -13,6 +13,7 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -44,7 +45,8 @@ final class Joins {
     private final Map known = Collections.synchronizedMap(new HashMap());
     private final Map filters = Collections.synchronizedMap(new HashMap());
     private final Map done = Collections.synchronizedMap(new HashMap());
-    private int count = 0;
+    /** Of all lakes of this process: each finds its own marks in a plan. */
+    private static final AtomicLong COUNT = new AtomicLong();
 
     /** Python takes a question about a global filter and returns the answer, both JSON. */
     Joins(ObjectMapper mapper, Callback python) {
@@ -106,6 +108,7 @@ final class Joins {
         String index;
         String reason;
         int[] words;
+        FilteredFiles files;
 
         JsonNode info(LogicalPlan plan) {
             // Our projections are a chain on top of the side, one after the other for several keys.
@@ -318,10 +321,7 @@ final class Joins {
         if (answer.hasNonNull("reason")) {
             return null;
         }
-        String mark;
-        synchronized (this) {
-            mark = JoinFilterPlan.MARK + count++;
-        }
+        String mark = JoinFilterPlan.MARK + COUNT.getAndIncrement();
         ObjectNode info = ((ObjectNode) answer).deepCopy();
         info.remove("words");
         info.put("index", candidate.index);
@@ -331,7 +331,8 @@ final class Joins {
             done.clear();
         }
         done.put(mark, info);
-        return new JoinFilterPlan(candidate.scan.files.sparkSession(), side, candidate.key, candidate.words, mark).filtered();
+        return new JoinFilterPlan(candidate.scan.files.sparkSession(), side, candidate.key, candidate.words, candidate.files, mark)
+            .filtered();
     }
 
     /** Asks for the files that the filter knows, then for the filter with those added that it does not. */
@@ -354,11 +355,10 @@ final class Joins {
         }
         question.put("known", (String) files[0]);
         ArrayNode missing = question.putArray("missing");
-        Seq nothing = seq(Collections.emptyList());
-        List listed = LakebloomFileIndex.files(candidate.scan.files.location().listFiles(nothing, nothing));
-        for (Iterator it = listed.iterator(); it.hasNext();) {
+        candidate.files = new FilteredFiles(candidate.scan.files.location(), (KnownFiles) files[1]);
+        for (Iterator it = candidate.files.listed().iterator(); it.hasNext();) {
             FileStatusWithMetadata file = (FileStatusWithMetadata) it.next();
-            if (((KnownFiles) files[1]).number(file) < 0) {
+            if (candidate.files.add(file)) {
                 KnownFiles.describe(file, missing.addArray());
             }
         }

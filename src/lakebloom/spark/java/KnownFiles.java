@@ -83,6 +83,11 @@ public final class KnownFiles {
         into.add(etag(file));
     }
 
+    /** Whether the index knows a file of this path, as it is now or as it was. */
+    public boolean isNamed(FileStatusWithMetadata file) {
+        return files.containsKey(canonical(file.getPath().toString()));
+    }
+
     /** From what Hadoop prints to what lakebloom.storage.uri calls canonical. */
     static String canonical(String path) {
         if (path.startsWith("file:/")) {

@@ -1,14 +1,15 @@
 package io.lakebloom.spark;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Objects;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.execution.datasources.CatalogFileIndex;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
@@ -26,50 +27,96 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class LakebloomFileIndex implements FileIndex {
     private final FileIndex base;
     private final Object lake;
+    private final Asked asked;
     private final List answers;
     private final String purpose;
-    private final JsonNode condition;
+    private final FileIndex planned;
+    private final Moment moment = new Moment();
+    private volatile Listing listed;
     private final String label;
-    private final long keptBytes;
-    private final int keptFiles;
-    private final int allFiles;
-    private final long allBytes;
+    private final Listing first;
 
     /** The purpose of leaving out files for the query's own condition; for a join's keys it is KEYS and the column. */
     static final String FILTER = "filter";
     static final String KEYS = "keys of ";
 
     /** Lists once, with the conditions on partitions, to know how much is left. */
-    public LakebloomFileIndex(
-            FileIndex base, Object lake, String purpose, JsonNode condition, List answers, Seq partitionFilters) {
+    public LakebloomFileIndex(FileIndex base, Object lake, String purpose, Asked asked, Seq partitionFilters) {
         this.base = base;
         this.lake = lake;
         this.purpose = purpose;
-        this.condition = condition;
-        this.answers = answers;
-        int all = 0;
-        int kept = 0;
-        long bytes = 0;
-        long allBytes = 0;
-        Seq nothing = seq(Collections.emptyList());
-        for (Iterator it = files(base.listFiles(partitionFilters, nothing)).iterator(); it.hasNext();) {
-            FileStatusWithMetadata file = (FileStatusWithMetadata) it.next();
-            all++;
-            allBytes += file.getLen();
-            if (!skips(file)) {
-                kept++;
-                bytes += file.getLen();
-            }
-        }
-        this.allFiles = all;
-        this.allBytes = allBytes;
-        this.keptFiles = kept;
-        this.keptBytes = bytes;
+        this.asked = asked;
+        this.answers = asked.answers;
+        // A catalog lists slowly, so what is listed now serves the action that runs, and no later one.
+        this.planned = base instanceof CatalogFileIndex ? ((CatalogFileIndex) base).filterPartitions(partitionFilters) : base;
+        this.first = new Listing(planned.listFiles(partitionFilters, seq(Collections.emptyList())));
+        this.first.kept = null;
         List names = new ArrayList();
         for (Iterator it = answers.iterator(); it.hasNext();) {
             names.add(((Answer) it.next()).name);
         }
-        this.label = String.join(", ", names) + ": " + kept + " of " + all + " files, ";
+        this.label = String.join(", ", names) + ": " + first.keptFiles + " of " + first.files + " files, ";
+    }
+
+    /** What was asked, what was answered, and what it rests on. */
+    static final class Asked {
+        final JsonNode condition;
+        final List answers;
+        final String note;
+        final CachedRows keys;
+
+        /** The note is what Python has to say about the answers, for explain; keys may be null. */
+        Asked(JsonNode condition, List answers, String note, CachedRows keys) {
+            this.condition = condition;
+            this.answers = answers;
+            this.note = note;
+            this.keys = keys;
+        }
+
+        /** Whether the keys that were asked for are still those of the query. */
+        boolean holds() {
+            return keys == null || keys.areThere();
+        }
+    }
+
+    /** What is left of a listing, and how much it was. */
+    final class Listing {
+        Seq kept;
+        final int files;
+        final int keptFiles;
+        final long bytes;
+        final long keptBytes;
+
+        Listing(Seq all) {
+            boolean holds = asked.holds();
+            List directories = new ArrayList();
+            int files = 0;
+            int keptFiles = 0;
+            long bytes = 0;
+            long keptBytes = 0;
+            for (Iterator it = CollectionConverters.asJava(all).iterator(); it.hasNext();) {
+                PartitionDirectory directory = (PartitionDirectory) it.next();
+                List left = new ArrayList();
+                for (Iterator jt = CollectionConverters.asJava(directory.files()).iterator(); jt.hasNext();) {
+                    FileStatusWithMetadata file = (FileStatusWithMetadata) jt.next();
+                    files++;
+                    bytes += file.getLen();
+                    if (!holds || !skips(file)) {
+                        keptFiles++;
+                        keptBytes += file.getLen();
+                        left.add(file);
+                    }
+                }
+                if (!left.isEmpty()) {
+                    directories.add(new PartitionDirectory(directory.values(), seq(left)));
+                }
+            }
+            this.kept = seq(directories);
+            this.files = files;
+            this.keptFiles = keptFiles;
+            this.bytes = bytes;
+            this.keptBytes = keptBytes;
+        }
     }
 
     /** What one index said: which of the files it knows can match. */
@@ -77,30 +124,61 @@ public final class LakebloomFileIndex implements FileIndex {
         final String name;
         final KnownFiles files;
         final BitSet kept;
+        final BitSet changed;
 
-        public Answer(String name, KnownFiles files, BitSet kept) {
+        /** Files that changed though the listing may not show it are kept. */
+        public Answer(String name, KnownFiles files, BitSet kept, BitSet changed) {
             this.name = name;
             this.files = files;
             this.kept = kept;
+            this.changed = changed;
         }
     }
 
-    /** What was left out, for people; null where this is an index of another kind. */
-    public static JsonNode figures(ObjectMapper mapper, FileIndex location) {
-        if (!(location instanceof LakebloomFileIndex)) {
-            return mapper.nullNode();
+    /** How many files a scan listed before any was left out, and how many it kept of them; null where nobody knows. */
+    int[] counted(long filesRead, boolean atMost) {
+        Listing[] listings = {listed, first};
+        for (int i = 0; i < listings.length; i++) {
+            Listing listing = listings[i];
+            if (listing != null && (listing.keptFiles == filesRead || atMost && listing.keptFiles > filesRead)) {
+                boolean nested = base instanceof LakebloomFileIndex;
+                int[] below = nested ? ((LakebloomFileIndex) base).counted(listing.files, false) : null;
+                return nested && below == null ? null : new int[] {nested ? below[0] : listing.files, listing.keptFiles};
+            }
         }
-        LakebloomFileIndex index = (LakebloomFileIndex) location;
-        LakebloomFileIndex first = index;
-        while (first.base instanceof LakebloomFileIndex) {
-            first = (LakebloomFileIndex) first.base;
+        return null;
+    }
+
+    /** What becomes of a file: read (#), left out (.), read because it is new (?) or has changed (!). */
+    String state(FileStatusWithMetadata file) {
+        String state = base instanceof LakebloomFileIndex ? ((LakebloomFileIndex) base).state(file) : "?";
+        if (state.equals(".") || asked.holds() && skips(file)) {
+            return ".";
         }
-        ObjectNode figures = mapper.createObjectNode();
-        figures.put("files_kept", index.keptFiles);
-        figures.put("bytes_kept", index.keptBytes);
-        figures.put("files", first.allFiles);
-        figures.put("bytes", first.allBytes);
-        return figures;
+        for (Iterator it = answers.iterator(); it.hasNext();) {
+            Answer answer = (Answer) it.next();
+            int number = answer.files.number(file);
+            if (number >= 0 && !answer.changed.get(number)) {
+                return "#";
+            }
+            state = answer.files.isNamed(file) && state.equals("?") ? "!" : state;
+        }
+        return state;
+    }
+
+    /** What Python said about each of the answers that files were left out by, for the lake's own ones. */
+    static void notes(FileIndex location, Object lake, ArrayNode own, ArrayNode others) {
+        while (location instanceof LakebloomFileIndex) {
+            LakebloomFileIndex index = (LakebloomFileIndex) location;
+            if (index.lake == lake) {
+                own.insert(0, index.asked.note);
+            } else {
+                for (Iterator it = index.answers.iterator(); it.hasNext();) {
+                    others.add(((Answer) it.next()).name);
+                }
+            }
+            location = index.base;
+        }
     }
 
     /** The conditions on keys by which files were left out for the sake of joins. */
@@ -109,7 +187,7 @@ public final class LakebloomFileIndex implements FileIndex {
         while (location instanceof LakebloomFileIndex) {
             LakebloomFileIndex index = (LakebloomFileIndex) location;
             if (index.purpose.startsWith(KEYS)) {
-                found.add(index.condition);
+                found.add(index.asked.condition);
             }
             location = index.base;
         }
@@ -122,7 +200,7 @@ public final class LakebloomFileIndex implements FileIndex {
 
     /** Whether there is nothing to leave out. */
     boolean keepsAll() {
-        return keptFiles == allFiles;
+        return first.keptFiles == first.files;
     }
 
     /** Whether this lake has had its say for this purpose already. */
@@ -143,22 +221,12 @@ public final class LakebloomFileIndex implements FileIndex {
     }
 
     public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
-        List directories = new ArrayList();
-        Seq all = base.listFiles(partitionFilters, dataFilters);
-        for (Iterator it = CollectionConverters.asJava(all).iterator(); it.hasNext();) {
-            PartitionDirectory directory = (PartitionDirectory) it.next();
-            List kept = new ArrayList();
-            for (Iterator jt = CollectionConverters.asJava(directory.files()).iterator(); jt.hasNext();) {
-                FileStatusWithMetadata file = (FileStatusWithMetadata) jt.next();
-                if (!skips(file)) {
-                    kept.add(file);
-                }
-            }
-            if (!kept.isEmpty()) {
-                directories.add(new PartitionDirectory(directory.values(), seq(kept)));
-            }
-        }
-        return seq(directories);
+        FileIndex lister = moment.lasts() ? planned : base;
+        Listing listing = new Listing(lister.listFiles(partitionFilters, dataFilters));
+        Seq kept = listing.kept;
+        listing.kept = null;
+        listed = listing;
+        return kept;
     }
 
     /** All files of some directories. */
@@ -211,7 +279,7 @@ public final class LakebloomFileIndex implements FileIndex {
     }
 
     public long sizeInBytes() {
-        return keptBytes;
+        return first.keptBytes;
     }
 
     public StructType partitionSchema() {
@@ -232,7 +300,8 @@ public final class LakebloomFileIndex implements FileIndex {
             return false;
         }
         LakebloomFileIndex that = (LakebloomFileIndex) other;
-        if (!base.equals(that.base) || lake != that.lake || !purpose.equals(that.purpose) || answers.size() != that.answers.size()) {
+        if (!base.equals(that.base) || lake != that.lake || !purpose.equals(that.purpose) || answers.size() != that.answers.size()
+            || !Objects.equals(asked.keys, that.asked.keys)) {
             return false;
         }
         for (int i = 0; i < answers.size(); i++) {

@@ -13,6 +13,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiFunction;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -22,8 +23,8 @@ import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.execution.QueryExecution;
-import org.apache.spark.sql.execution.datasources.CatalogFileIndex;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -50,7 +51,10 @@ public final class LakebloomRule extends Rule {
     private final Map known = Collections.synchronizedMap(new HashMap());
     private final Joins joins;
     private final Partners partners;
+    final Counts counts = new Counts();
+    private final TreeNodeTag seen;
     private volatile List indexes = Collections.emptyList();
+    private static final AtomicLong COUNT = new AtomicLong();
 
     /**
      * The functions take the secret and a question about files, or about the filter for a join, and return the answer,
@@ -61,6 +65,7 @@ public final class LakebloomRule extends Rule {
         this.python = new Callback(python, secret);
         this.joins = new Joins(mapper, new Callback(joins, secret));
         this.partners = new Partners(this);
+        this.seen = new TreeNodeTag("lakebloom.seen." + COUNT.getAndIncrement());
     }
 
     /** Replaces what is known of the indexes: a JSON array of {name, locations, columns, global}. */
@@ -78,10 +83,8 @@ public final class LakebloomRule extends Rule {
     }
 
     public TreeNode apply(TreeNode plan) {
-        if (indexes.isEmpty()) {
-            return plan;
-        }
         try {
+            counts.meetCaches((LogicalPlan) plan);
             return ((LogicalPlan) plan).transformUpWithSubqueries(new Rewrite(this));
         } catch (Throwable problem) {
             warn(problem);
@@ -92,7 +95,7 @@ public final class LakebloomRule extends Rule {
     /** For tests and for explain: the scans of an optimized plan, as JSON. */
     public String describe(LogicalPlan plan) throws Exception {
         ArrayNode scans = mapper.createArrayNode();
-        Scans.describe(plan, scans, mapper);
+        Scans.describe(plan, scans, mapper, this);
         return scans.toString();
     }
 
@@ -138,6 +141,7 @@ public final class LakebloomRule extends Rule {
                     return plan instanceof Join ? rule.rewrite((Join) plan) : rule.rewrite((Filter) plan);
                 } catch (Throwable problem) {
                     rule.warn(problem);
+                    rule.noteFailure(plan, problem);
                     return plan;
                 }
             }
@@ -152,15 +156,44 @@ public final class LakebloomRule extends Rule {
 
     private LogicalPlan rewrite(Filter filter) throws Exception {
         LogicalRelation relation = (LogicalRelation) filter.child();
-        LogicalRelation fewer = pruned(relation, filter.condition(), LakebloomFileIndex.FILTER);
+        if (filter.getTagValue(seen).isDefined()) {
+            return filter; // the optimizer comes by several times
+        }
+        ObjectNode note = mapper.createObjectNode();
+        LogicalRelation fewer = pruned(relation, filter.condition(), LakebloomFileIndex.FILTER, null, note);
         if (fewer == null) {
+            if (!note.isEmpty()) {
+                filter.setTagValue(seen, note.toString());
+            }
             return filter;
         }
         return (LogicalPlan) filter.withNewChildren(CollectionConverters.asScala(Collections.singletonList((Object) fewer)).toSeq());
     }
 
-    /** The relation without files that cannot match; null where there is nothing to leave out. */
-    LogicalRelation pruned(LogicalRelation relation, Expression condition, String purpose) throws Exception {
+    private void noteFailure(Object plan, Throwable problem) {
+        if (plan instanceof Filter) {
+            ObjectNode note = mapper.createObjectNode();
+            ObjectNode index = note.putArray("indexes").addObject();
+            index.put("name", "of this place");
+            index.put("reason", "INDEX_UNREADABLE");
+            index.put("message", problem.toString());
+            note.put("asked", true);
+            ((Filter) plan).setTagValue(seen, note.toString());
+        }
+    }
+
+    /** What Python said when a condition was asked in vain, or the indexes that were there; null: it was not looked at. */
+    String seen(Filter filter) {
+        return filter == null || filter.getTagValue(seen).isEmpty() ? null : (String) filter.getTagValue(seen).get();
+    }
+
+    /**
+     * The relation without files that cannot match; null where there is nothing to leave out, and then the note says why.
+     *
+     * Keys are the cached rows that the condition was made of, if it was.
+     */
+    LogicalRelation pruned(LogicalRelation relation, Expression condition, String purpose, CachedRows keys, ObjectNode note)
+            throws Exception {
         if (!(relation.relation() instanceof HadoopFsRelation) || relation.isStreaming()) {
             return null;
         }
@@ -170,19 +203,19 @@ public final class LakebloomRule extends Rule {
             return null;
         }
         List asked = scan.listsPlainFiles() ? covering(scan) : Collections.emptyList();
+        ArrayNode there = note.putArray("there");
+        for (Iterator it = indexes.iterator(); it.hasNext();) {
+            there.add(((Index) it.next()).name);
+        }
         if (asked.isEmpty()) {
             return null;
         }
         ObjectNode question = scan.question(mapper);
-        List answers = ask(question, asked);
-        if (answers.isEmpty()) {
+        LakebloomFileIndex.Asked answered = ask(question, asked, keys, note);
+        if (answered.answers.isEmpty()) {
             return null;
         }
-        if (location instanceof CatalogFileIndex) {
-            location = ((CatalogFileIndex) location).filterPartitions(scan.partitionFilters());
-        }
-        LakebloomFileIndex kept = new LakebloomFileIndex(
-            location, this, purpose, question.get("predicate"), answers, scan.partitionFilters());
+        LakebloomFileIndex kept = new LakebloomFileIndex(location, this, purpose, answered, scan.partitionFilters());
         return Copies.withLocation(relation, kept);
     }
 
@@ -223,12 +256,15 @@ public final class LakebloomRule extends Rule {
         if (!origin.isAskable(this, (Expression) CollectionConverters.asJava(keys.analyzed().output()).get(0))) {
             return "NO_MATCHING_INDEX";
         }
+        if (!keys.analyzed().deterministic()) {
+            return "NOT_REPEATABLE";
+        }
         Set wanted = Partners.keys(keys);
         if (wanted == null) {
             return "IN_LIST_TOO_LONG";
         }
         // Each call has its own keys: what an earlier one left out does not keep this one from leaving out more.
-        LogicalPlan pruned = partners.pruned(plan, origin, wanted, origin.purpose() + " " + System.nanoTime());
+        LogicalPlan pruned = partners.pruned(plan, origin, wanted, origin.purpose() + " " + System.nanoTime(), null);
         return pruned == plan ? "NOT_SELECTIVE" : (Object) pruned;
     }
 
@@ -248,7 +284,7 @@ public final class LakebloomRule extends Rule {
         return scan.usable(columns) ? names : Collections.emptyList();
     }
 
-    private List ask(ObjectNode question, List names) throws Exception {
+    private LakebloomFileIndex.Asked ask(ObjectNode question, List names, CachedRows keys, ObjectNode note) throws Exception {
         ArrayNode wanted = question.putArray("indexes");
         for (Iterator it = names.iterator(); it.hasNext();) {
             wanted.add((String) it.next());
@@ -259,8 +295,9 @@ public final class LakebloomRule extends Rule {
             fingerprints.put((String) entry.getKey(), (String) ((Object[]) entry.getValue())[0]);
         }
         List answers = new ArrayList();
-        String reply = python.answer(question.toString());
-        for (Iterator it = mapper.readTree(reply).iterator(); it.hasNext();) {
+        JsonNode reply = mapper.readTree(python.answer(question.toString()));
+        note.setAll((ObjectNode) reply.get("note"));
+        for (Iterator it = reply.get("answers").iterator(); it.hasNext();) {
             JsonNode answer = (JsonNode) it.next();
             String name = answer.get("name").asText();
             String fingerprint = answer.get("fingerprint").asText();
@@ -271,10 +308,14 @@ public final class LakebloomRule extends Rule {
             }
             if (files != null && files[0].equals(fingerprint)) {
                 BitSet kept = BitSet.valueOf(answer.get("kept").binaryValue());
-                answers.add(new LakebloomFileIndex.Answer(name, (KnownFiles) files[1], kept));
+                BitSet changed = new BitSet();
+                for (Iterator jt = answer.get("changed").iterator(); jt.hasNext();) {
+                    changed.set(((JsonNode) jt.next()).asInt());
+                }
+                answers.add(new LakebloomFileIndex.Answer(name, (KnownFiles) files[1], kept, changed));
             }
         }
-        return answers;
+        return new LakebloomFileIndex.Asked(question.get("predicate"), answers, note.toString(), keys);
     }
 
     private void warn(Throwable problem) {

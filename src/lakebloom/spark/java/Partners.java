@@ -1,5 +1,6 @@
 package io.lakebloom.spark;
 
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -57,7 +58,12 @@ final class Partners {
             if (isSafe(join, 1 - pair.side) && isAtHand(few)) {
                 Origin origin = origin(sides[1 - pair.side], pair.other);
                 if (origin != null && origin.isAskable(rule, pair.key) && !origin.isDone(rule)) {
-                    LogicalPlan pruned = pruned(sides[1 - pair.side], origin, keys(few, pair.key), origin.purpose());
+                    CachedRows cached = leaf(few) instanceof InMemoryRelation ? CachedRows.of((InMemoryRelation) leaf(few)) : null;
+                    Set keys = keys(few, pair.key);
+                    if (cached == null ? leaf(few) instanceof InMemoryRelation : !cached.areThere()) {
+                        continue; // they are not, or no longer, rows that stay as they are
+                    }
+                    LogicalPlan pruned = pruned(sides[1 - pair.side], origin, keys, origin.purpose(), cached);
                     changed |= pruned != sides[1 - pair.side];
                     sides[1 - pair.side] = pruned;
                 }
@@ -77,15 +83,18 @@ final class Partners {
 
     /** Whether rows are in memory already, and few. */
     private static boolean isAtHand(LogicalPlan plan) {
+        LogicalPlan leaf = leaf(plan);
+        boolean loaded = leaf instanceof InMemoryRelation && CachedRows.of((InMemoryRelation) leaf) != null;
+        return (loaded || leaf instanceof LocalRelation) && leaf.stats().sizeInBytes().bigInteger().compareTo(maxBytes()) <= 0;
+    }
+
+    /** What is below projections and conditions that make the same of a row each time. */
+    private static LogicalPlan leaf(LogicalPlan plan) {
         LogicalPlan leaf = plan;
-        while (leaf instanceof Project || leaf instanceof Filter) {
-            if (!leaf.deterministic()) {
-                return false;
-            }
+        while ((leaf instanceof Project || leaf instanceof Filter) && leaf.deterministic()) {
             leaf = (LogicalPlan) CollectionConverters.asJava(leaf.children()).get(0);
         }
-        boolean loaded = leaf instanceof InMemoryRelation && ((InMemoryRelation) leaf).cacheBuilder().isCachedColumnBuffersLoaded();
-        return (loaded || leaf instanceof LocalRelation) && leaf.stats().sizeInBytes().bigInteger().compareTo(maxBytes()) <= 0;
+        return leaf;
     }
 
     private static BigInteger maxBytes() {
@@ -122,12 +131,12 @@ final class Partners {
     }
 
     /** The plan without the files that hold none of the keys, or the plan itself. */
-    LogicalPlan pruned(LogicalPlan plan, Origin origin, Set keys, String purpose) throws Exception {
+    LogicalPlan pruned(LogicalPlan plan, Origin origin, Set keys, String purpose, CachedRows cached) throws Exception {
         if (keys == null || keys.isEmpty()) {
             return plan;
         }
         Expression condition = new InSet(origin.column, CollectionConverters.asScala(keys).toSet());
-        LogicalRelation fewer = rule.pruned(origin.relation, condition, purpose);
+        LogicalRelation fewer = rule.pruned(origin.relation, condition, purpose, cached, JsonNodeFactory.instance.objectNode());
         if (fewer == null || ((LakebloomFileIndex) ((HadoopFsRelation) fewer.relation()).location()).keepsAll()) {
             return plan;
         }

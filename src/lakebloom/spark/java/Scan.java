@@ -115,6 +115,18 @@ public final class Scan {
         return CollectionConverters.asScala(found).toSeq();
     }
 
+    /** Whether a subquery decides about partitions: which, Spark knows only when the query runs. */
+    private boolean decidesAtRunTime() {
+        Set names = new HashSet(Arrays.asList(files.partitionSchema().fieldNames()));
+        for (Iterator it = (condition == null ? new ArrayList() : Conditions.ands(condition)).iterator(); it.hasNext();) {
+            Expression part = (Expression) it.next();
+            if (SubqueryExpression.hasSubquery(part) && only(part, names)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     private static boolean only(Expression part, Set names) {
         boolean any = false;
         for (Iterator it = CollectionConverters.asJava(part.references()).iterator(); it.hasNext();) {
@@ -197,7 +209,7 @@ public final class Scan {
     }
 
     /** The question, and all that explains the answer: name, files as listed, what the plan leaves out. */
-    public ObjectNode description(ObjectMapper mapper) throws Exception {
+    public ObjectNode description(ObjectMapper mapper, Object rule) throws Exception {
         ObjectNode scan = mapper.createObjectNode();
         if (relation.catalogTable().isDefined()) {
             scan.put("table", ((CatalogTable) relation.catalogTable().get()).identifier().unquotedString());
@@ -210,17 +222,22 @@ public final class Scan {
         scan.put("plain", listsPlainFiles() && !relation.isStreaming());
         scan.set("question", question(mapper));
         ArrayNode names = scan.putArray("files");
+        StringBuilder states = new StringBuilder();
         Seq nothing = CollectionConverters.asScala(new ArrayList()).toSeq();
         List listed = LakebloomFileIndex.files(listing().listFiles(partitionFilters(), nothing));
         for (Iterator it = listed.iterator(); it.hasNext();) {
             FileStatusWithMetadata file = (FileStatusWithMetadata) it.next();
             KnownFiles.describe(file, names.addArray());
+            boolean isPruned = files.location() instanceof LakebloomFileIndex;
+            states.append(isPruned ? ((LakebloomFileIndex) files.location()).state(file) : "#");
         }
+        scan.put("states", states.toString());
         ArrayNode keys = scan.putArray("keys");
         for (Iterator it = LakebloomFileIndex.keyConditions(files.location()).iterator(); it.hasNext();) {
             keys.add((JsonNode) it.next());
         }
-        scan.set("applied", LakebloomFileIndex.figures(mapper, files.location()));
+        LakebloomFileIndex.notes(files.location(), rule, scan.putArray("notes"), scan.putArray("others"));
+        scan.put("at_run_time", decidesAtRunTime());
         return scan;
     }
 }

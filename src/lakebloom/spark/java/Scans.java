@@ -7,13 +7,10 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Map;
-import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.CommandResultExec;
-import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.FilterExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
@@ -24,54 +21,44 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec;
 import org.apache.spark.util.AccumulatorV2;
-import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Finds the scans of files in plans: what they ask, and what they counted. */
+/** Finds the scans of files in plans, and what they ask; and what the filters on joins counted. */
 final class Scans {
-    private static final String[] METRICS = {"numFiles", "filesSize", "numOutputRows"};
-
     private Scans() {}
 
     /** Describes the scans of an optimized plan, also those in subqueries and in cached plans. */
-    static void describe(LogicalPlan plan, ArrayNode scans, ObjectMapper mapper) throws Exception {
+    static void describe(LogicalPlan plan, ArrayNode scans, ObjectMapper mapper, LakebloomRule rule) throws Exception {
         if (plan instanceof Filter && isFiles(((Filter) plan).child())) {
             LogicalRelation relation = (LogicalRelation) ((Filter) plan).child();
-            scans.add(new Scan(relation, ((Filter) plan).condition()).description(mapper));
+            ObjectNode scan = new Scan(relation, ((Filter) plan).condition()).description(mapper, rule);
+            scan.put("seen", rule.seen((Filter) plan));
+            scans.add(scan);
         } else if (isFiles(plan)) {
-            scans.add(new Scan((LogicalRelation) plan, null).description(mapper));
+            scans.add(new Scan((LogicalRelation) plan, null).description(mapper, rule));
         } else if (plan instanceof InMemoryRelation) {
             for (Iterator it = CollectionConverters.asJava(plan.innerChildren()).iterator(); it.hasNext();) {
                 Object cached = it.next();
                 if (cached instanceof SparkPlan) {
                     ObjectNode scan = scans.addObject();
                     scan.put("cached", ((SparkPlan) cached).simpleString(25));
+                    scan.put("at_run_time", !((InMemoryRelation) plan).cacheBuilder().isCachedColumnBuffersLoaded());
                 }
             }
         }
         for (Iterator it = CollectionConverters.asJava(plan.children()).iterator(); it.hasNext();) {
             LogicalPlan child = (LogicalPlan) it.next();
             if (!(plan instanceof Filter && isFiles(child))) {
-                describe(child, scans, mapper);
+                describe(child, scans, mapper, rule);
             }
         }
         for (Iterator it = CollectionConverters.asJava(plan.subqueries()).iterator(); it.hasNext();) {
-            describe((LogicalPlan) it.next(), scans, mapper);
+            describe((LogicalPlan) it.next(), scans, mapper, rule);
         }
     }
 
     private static boolean isFiles(LogicalPlan plan) {
         return plan instanceof LogicalRelation && ((LogicalRelation) plan).relation() instanceof HadoopFsRelation;
-    }
-
-    /** Adds what the scans of a plan that ran counted. */
-    static void count(SparkPlan plan, ArrayNode scans, ObjectMapper mapper) {
-        if (plan instanceof FileSourceScanExec) {
-            scans.add(figures((FileSourceScanExec) plan, mapper));
-        }
-        for (Iterator it = parts(plan).iterator(); it.hasNext();) {
-            count((SparkPlan) it.next(), scans, mapper);
-        }
     }
 
     /** Adds, for each filter that was put on a side of a join, how many rows came and how many it let pass. */
@@ -120,14 +107,14 @@ final class Scans {
     }
 
     /** The plans below a plan, and those of its subqueries. */
-    private static List parts(SparkPlan plan) {
+    static List parts(SparkPlan plan) {
         List parts = new ArrayList(below(plan));
         parts.addAll(CollectionConverters.asJava(plan.subqueries()));
         return parts;
     }
 
     /** The plans below a plan, whatever wraps them; one that is used again is not counted again. */
-    private static List below(SparkPlan plan) {
+    static List below(SparkPlan plan) {
         if (plan instanceof AdaptiveSparkPlanExec) {
             return Collections.singletonList(((AdaptiveSparkPlanExec) plan).executedPlan());
         }
@@ -144,27 +131,5 @@ final class Scans {
             return Collections.emptyList();
         }
         return CollectionConverters.asJava(plan.children());
-    }
-
-    private static ObjectNode figures(FileSourceScanExec scan, ObjectMapper mapper) {
-        ObjectNode figures = mapper.createObjectNode();
-        Option table = scan.tableIdentifier();
-        if (table.isDefined()) {
-            figures.put("table", table.get().toString().replace("`", ""));
-        }
-        ArrayNode roots = figures.putArray("roots");
-        Iterator paths = CollectionConverters.asJava(scan.relation().location().rootPaths()).iterator();
-        while (paths.hasNext()) {
-            roots.add(((Path) paths.next()).toUri().getPath());
-        }
-        Map metrics = CollectionConverters.asJava(scan.metrics());
-        for (int i = 0; i < METRICS.length; i++) {
-            AccumulatorV2 metric = (AccumulatorV2) metrics.get(METRICS[i]);
-            if (metric != null) {
-                figures.put(METRICS[i], ((Number) metric.value()).longValue());
-            }
-        }
-        figures.set("applied", LakebloomFileIndex.figures(mapper, scan.relation().location()));
-        return figures;
     }
 }

@@ -1,0 +1,92 @@
+package io.lakebloom.spark;
+
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
+import org.apache.spark.sql.types.DataType;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/**
+ * The files whose keys a join filter has: those that the index knows, and those that were added for this query.
+ *
+ * A table can have new files by the time a planned query runs. Its rows must find their partners, so the filter then
+ * lets every row pass.
+ */
+final class FilteredFiles {
+    private final FileIndex location;
+    private final KnownFiles known;
+    private final Set added = new HashSet();
+    private final Moment moment = new Moment();
+
+    FilteredFiles(FileIndex location, KnownFiles known) {
+        this.location = location;
+        this.known = known;
+    }
+
+    /** The files of the table as it is now. */
+    List listed() {
+        Seq nothing = CollectionConverters.asScala(Collections.emptyList()).toSeq();
+        return LakebloomFileIndex.files(location.listFiles(nothing, nothing));
+    }
+
+    /** Notes a file that is to be added to the filter; false where the index knows it. */
+    boolean add(FileStatusWithMetadata file) {
+        return known.number(file) < 0 && added.add(identity(file));
+    }
+
+    private boolean haveAll() {
+        if (moment.lasts()) {
+            return true;
+        }
+        for (Iterator it = listed().iterator(); it.hasNext();) {
+            FileStatusWithMetadata file = (FileStatusWithMetadata) it.next();
+            if (known.number(file) < 0 && !added.contains(identity(file))) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static List identity(FileStatusWithMetadata file) {
+        Object[] parts = {file.getPath().toString(), Long.valueOf(file.getLen()), Long.valueOf(file.getModificationTime())};
+        return Arrays.asList(parts);
+    }
+
+    /** The words of the filter as a row that Spark reads, in the driver, when the query runs. */
+    GenericInternalRow row(int[] words) {
+        return new Words(this, words);
+    }
+
+    private static final class Words extends GenericInternalRow {
+        private final transient FilteredFiles files;
+        private final transient int[] words;
+
+        Words(FilteredFiles files, int[] words) {
+            super(new Object[] {UnsafeArrayData.fromPrimitiveArray(words)});
+            this.files = files;
+            this.words = words;
+        }
+
+        public ArrayData getArray(int ordinal) {
+            if (files.haveAll()) {
+                return super.getArray(ordinal);
+            }
+            int[] all = new int[words.length];
+            Arrays.fill(all, -1);
+            return UnsafeArrayData.fromPrimitiveArray(all);
+        }
+
+        public Object get(int ordinal, DataType type) {
+            return getArray(ordinal);
+        }
+    }
+}
