@@ -433,7 +433,8 @@ class Lakebloom:
             self.register_source()
         chosen = None if predicate is None else self._predicate(name, predicate)
         table = self._reader(name).snapshot().entry.source
-        return load(spark, name, chosen, columns, table=table, location=self.location)
+        limit_ms = self._settings().query_timeout_ms
+        return load(spark, name, chosen, columns, table=table, location=self.location, timeout_ms=limit_ms)
 
     def sql(self, text: str) -> DataFrame:
         """Run ``CREATE BLOOM INDEX …``, ``SHOW BLOOM INDEXES`` and the like (docs/SQL.md); all else is Spark's SQL."""

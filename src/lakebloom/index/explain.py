@@ -129,6 +129,7 @@ class _Explained:
             sizes=tuple(file[1] for file in self.scan.files),
             files_stale=self.scan.states.count("!"),
             at_run_time=self.scan.at_run_time,
+            others=self.scan.others,
         )
         if not self.scan.notes and not self.scan.others:
             report = replace(report, states=(FileState.KEPT,) * report.files, files_stale=0)
@@ -187,7 +188,7 @@ class _Explained:
             state is FileState.NOT_COVERED and file.uri in uris for file, state in zip(files, states, strict=True)
         )
         reasons = [Reason.STALE_FILES] if FileState.NOT_COVERED in states else []
-        return replace(report, states=states, files_stale=stale, reasons=(Reason.DISABLED, *reasons), is_preview=True)
+        return replace(report, states=states, files_stale=stale, reasons=(Reason.DISABLED, *reasons))
 
     def _ask(self, names: Sequence[str | Unanswered], question: Reading) -> list[Advice | Unanswered]:
         unanswered = [name for name in names if isinstance(name, Unanswered)]

@@ -97,8 +97,8 @@ class ScanReport:
     sizes: tuple[int, ...] = ()
     files_stale: int = 0
     """How many of the files that are not covered changed since they were indexed; the others are new."""
-    is_preview: bool = False
-    """Whether the figures are those of the same query planned with the indexes, which this one was not."""
+    others: tuple[str, ...] = ()
+    """Indexes of other Lakebloom objects by which the plan skips files, too."""
     at_run_time: bool = False
     """Whether the query decides on more when it runs: the figures are then the most that it reads. Of a cache that has
     no rows yet nothing is known."""
@@ -130,6 +130,11 @@ class ScanReport:
         return sum(size for state, size in pairs if state is not FileState.SKIPPED)
 
     @property
+    def is_preview(self) -> bool:
+        """Whether the figures are those of the same query planned with the indexes, which this one was not."""
+        return Reason.DISABLED in self.reasons and not self.others
+
+    @property
     def skip_map(self) -> list[str]:
         """One character a file, or a few files, in at most ten lines: # read, . skipped, ? not covered."""
         each = self.files_for_each_character
@@ -150,6 +155,8 @@ class ScanReport:
             yield f"  where {self.predicate}"
         for index in self.indexes:
             yield from self._index_lines(index)
+        if self.others:
+            yield f"  skipped by other Lakebloom objects, too: {', '.join(self.others)}"
         missed = [part for part in self.parts if part.reason is not None]
         if missed:
             yield "  not answered"

@@ -26,6 +26,7 @@ from pyspark.sql.types import StructType
 from lakebloom.errors import UnsupportedSourceError
 from lakebloom.index.ask import Reader, require_predicate
 from lakebloom.index.catalog import Catalog
+from lakebloom.index.patience import within
 from lakebloom.index.reads import Read, batches_of, packed, reads_of, row_group_counts
 from lakebloom.predicate.rows import row_mask
 from lakebloom.predicate.tree import And, Predicate, to_json
@@ -72,6 +73,7 @@ def load(
     *,
     table: SourceRecord,
     location: str,
+    timeout_ms: int | None = None,
 ) -> DataFrame:
     """Return the rows for which a predicate is TRUE. The source must be registered; ``table`` is that of the index.
 
@@ -84,6 +86,8 @@ def load(
         reader = reader.option("where", to_json(schema.bound(predicate)).decode())
     if columns is not None:
         reader = reader.option("columns", ", ".join(map(_quoted, schema.names(columns))))
+    if timeout_ms:
+        reader = reader.option("timeoutMs", timeout_ms)
     return reader.load(index)
 
 
@@ -144,13 +148,16 @@ class LakebloomReader(DataSourceReader):
         """Return the tasks. Each reads about as much as the option ``partitionBytes`` says."""
         listed = self._rows.files()
         try:
-            reads, counts = _index(self._options).with_newest(lambda snapshot: self._plan(snapshot, listed))
+            reads, counts = within(self._options.timeout_ms / 1000, lambda: self._planned(listed))
         except Exception as error:
             _LOGGER.warning("the index %s cannot be used, so all files are read: %s", self._options.index, error)
             reads, counts = [Read(file, None) for file in listed], {}
         else:
             _report(self._options.index, listed, reads, counts)
         return [ReadTask(task) for task in packed(reads, counts, self._options.partition_bytes)]
+
+    def _planned(self, listed: Sequence[TableFile]) -> tuple[list[Read], dict[TableFile, int]]:
+        return _index(self._options).with_newest(lambda snapshot: self._plan(snapshot, listed))
 
     def _plan(self, snapshot: Snapshot, listed: Sequence[TableFile]) -> tuple[list[Read], dict[TableFile, int]]:
         # The whole predicate is checked in every task: shorter ones for each file would all travel with the plan.

@@ -5,6 +5,7 @@ location                where indexes are
 columns                 names of the columns to read, separated by commas
 where                   a condition: only rows for which it is TRUE are read
 partitionBytes          about how much of the files one task reads
+timeoutMs               how long to wait for the index before everything is read
 storage.<key>           options of an object store, such as storage.region
 """
 
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import InvalidArgumentError
+from lakebloom.index.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,9 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["SourceOptions"]
 
 _STORAGE = "storage."
-_KNOWN = ("index", "path", "location", "columns", "where", "readOnce", "partitionBytes")
+_KNOWN = ("index", "path", "location", "columns", "where", "readOnce", "partitionBytes", "timeoutMs")
 _FOLDED = frozenset(name.lower() for name in _KNOWN)
 _PARTITION_BYTES = 64 << 20
+_TIMEOUT_MS = Settings().query_timeout_ms
 _COMMA = re.compile(r",(?=(?:[^`]*`[^`]*`)*[^`]*$)")
 
 
@@ -40,6 +43,7 @@ class SourceOptions:
     where: str | None = None
     read_once: bool = False
     partition_bytes: int = _PARTITION_BYTES
+    timeout_ms: int = _TIMEOUT_MS
 
     @classmethod
     def parse(cls, given: Mapping[str, str], location: str | None, storage: Mapping[str, str]) -> SourceOptions:
@@ -61,7 +65,8 @@ class SourceOptions:
             columns=None if columns is None else _columns(columns),
             where=options.get("where"),
             read_once=_flag("readOnce", options.get("readonce", "false")),
-            partition_bytes=_bytes(options.get("partitionbytes")),
+            partition_bytes=_number("partitionBytes", options.get("partitionbytes"), _PARTITION_BYTES),
+            timeout_ms=_number("timeoutMs", options.get("timeoutms"), _TIMEOUT_MS),
         )
 
 
@@ -96,11 +101,12 @@ def _flag(name: str, text: str) -> bool:
     return text.lower() == "true"
 
 
-def _bytes(text: str | None) -> int:
+def _number(name: str, text: str | None, default: int) -> int:
     if text is None:
-        return _PARTITION_BYTES
+        return default
     if not text.isdecimal() or int(text) == 0:
-        raise InvalidArgumentError("partitionBytes must be a number of bytes", found=text)
+        unit = "milliseconds" if name == "timeoutMs" else "bytes"
+        raise InvalidArgumentError(f"{name} must be a number of {unit}", found=text)
     return int(text)
 
 

@@ -26,14 +26,19 @@ class Inventory:
         self._listed: tuple[Watch, list[TableFile]] | None = None
 
     def files(self) -> list[TableFile]:
-        """Return the files, sorted by URI; the same list for as long as nothing changed."""
+        """Return the files, sorted by URI; the same list for as long as nothing changed.
+
+        Whoever finds that something may have changed lists for itself. A list that another began earlier may lack a
+        file that is there by now, and a store that does not answer one must not hold all.
+        """
         with self._lock:
             if self._listed is not None and self._listed[0].is_quiet():
                 return self._listed[1]
             self._listed = None  # whatever is raised below, what was known is not
-            watch = Watch()
-            # Above an object store's table is looked once: each lookup would ask for what hardly ever comes.
-            files = list_files(self._locations, self._options, watch, look_above=not self._is_plain)
+        watch = Watch()
+        # Above an object store's table is looked once: each lookup would ask for what hardly ever comes.
+        files = list_files(self._locations, self._options, watch, look_above=not self._is_plain)
+        with self._lock:
             self._is_plain = True
             self._listed = watch, files
-            return files
+        return files

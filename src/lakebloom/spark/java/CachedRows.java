@@ -22,9 +22,9 @@ final class CachedRows {
     private static final List REPEATABLE = Arrays.asList(
         ("AdaptiveSparkPlanExec AQEShuffleReadExec BroadcastExchangeExec BroadcastHashJoinExec BroadcastQueryStageExec "
             + "ColumnarToRowExec FileSourceScanExec FilterExec HashAggregateExec InMemoryTableScanExec InputAdapter "
-            + "LocalTableScanExec ObjectHashAggregateExec ProjectExec RangeExec ReusedExchangeExec "
-            + "ShuffledHashJoinExec ShuffleExchangeExec ShuffleQueryStageExec SortAggregateExec SortExec "
-            + "SortMergeJoinExec TableCacheQueryStageExec UnionExec WholeStageCodegenExec").split(" "));
+            + "LocalTableScanExec ObjectHashAggregateExec ProjectExec RangeExec ResultQueryStageExec "
+            + "ReusedExchangeExec ShuffledHashJoinExec ShuffleExchangeExec ShuffleQueryStageExec SortAggregateExec "
+            + "SortExec SortMergeJoinExec TableCacheQueryStageExec UnionExec WholeStageCodegenExec").split(" "));
     private final CachedRDDBuilder cache;
     private final int number;
 

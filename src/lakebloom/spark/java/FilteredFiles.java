@@ -1,5 +1,7 @@
 package io.lakebloom.spark;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashSet;
@@ -56,9 +58,10 @@ final class FilteredFiles {
         return true;
     }
 
-    private static List identity(FileStatusWithMetadata file) {
-        Object[] parts = {file.getPath().toString(), Long.valueOf(file.getLen()), Long.valueOf(file.getModificationTime())};
-        return Arrays.asList(parts);
+    private static String identity(FileStatusWithMetadata file) {
+        ArrayNode described = JsonNodeFactory.instance.arrayNode();
+        KnownFiles.describe(file, described);
+        return described.toString();
     }
 
     /** The words of the filter as a row that Spark reads, in the driver, when the query runs. */
