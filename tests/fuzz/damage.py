@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
@@ -100,6 +101,9 @@ def with_hostile_value(tree: Any, rng: random.Random) -> Any:
             waiting.append(value)
     for _ in range(rng.choice([1, 1, 2])):
         node, key = rng.choice(places)
+        if isinstance(node[key], str) and node[key].startswith("{"):  # JSON in JSON, such as a schema
+            node[key] = json.dumps(with_hostile_value(json.loads(node[key]), rng))
+            continue
         node[key] = rng.choice(HOSTILE_VALUES) if rng.random() < 0.8 else _near(node[key], rng)
     return tree
 

@@ -142,7 +142,7 @@ class _Filters:
             return []
         slot = int(self._slots[column][place.number])
         layers = []
-        for tile in self._segment.layers(column)[number]:
+        for tile in self._segment.layers(column).get(number, ()):  # a tile that is not there drops no unit
             if tile.file.path not in self._words:
                 self._words[tile.file.path] = read_tile(self._storage, tile)
             layers.append(Sbbf.from_words(np.ascontiguousarray(self._words[tile.file.path][:, slot])))

@@ -7,7 +7,9 @@ count is larger than what the file has room for, and each part refers to parts t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 
@@ -25,6 +27,7 @@ _MAX_NUMBER = 1 << 62
 _MAX_BLOCKS = 1 << 31
 _MAX_LAYERS = 16
 _CHECK_BYTES = 4
+_MAX_TYPE_NAME = 10_000
 _LEAST_BYTES_A_UNIT = 32
 """A row of the unit table has more columns of fixed width than this."""
 
@@ -33,8 +36,8 @@ def contradiction(entry: Entry) -> str | None:
     """Return what cannot be true of an entry, None where nothing is found."""
     if not 0 < entry.version < 10**20 or abs(entry.timestamp_ms) >= _MAX_NUMBER:
         return f"version {entry.version} of {entry.timestamp_ms} ms"
-    if _depth(entry.source.schema_json or "") > MAX_SCHEMA_DEPTH:
-        return f"a schema with more than {MAX_SCHEMA_DEPTH} levels"
+    if entry.source.schema_json and not _is_schema(entry.source.schema_json):
+        return f"a schema that Spark cannot have written: {entry.source.schema_json[:80]}"
     if len({segment.id for segment in entry.segments}) != len(entry.segments):
         return "a segment twice"
     columns = len(entry.config.columns)
@@ -98,6 +101,34 @@ def _of_global(record: GlobalRecord, columns: int) -> str | None:
 
 def _is_file(file: FileRecord) -> bool:
     return 0 < file.size_bytes < _MAX_FILE_BYTES and 0 <= file.crc32 < 1 << 32
+
+
+def _is_schema(text: str) -> bool:
+    """Tell whether this is a table's schema in Spark's JSON, as far as its form goes."""
+    if _depth(text) > MAX_SCHEMA_DEPTH:
+        return False
+    try:
+        return _is_type(msgspec.json.decode(text), is_table=True)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return False
+
+
+def _is_type(kind: Any, *, is_table: bool = False) -> bool:
+    if isinstance(kind, str):
+        return not is_table and len(kind) <= _MAX_TYPE_NAME
+    if not isinstance(kind, dict) or (is_table and not isinstance(kind.get("fields"), list)):
+        return False
+    parts = [kind[key] for key in ("elementType", "keyType", "valueType", "sqlType") if key in kind]
+    fields = kind.get("fields", [])
+    if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
+        return False
+    if not all(isinstance(field.get("name"), str) and _is_metadata(field.get("metadata")) for field in fields):
+        return False
+    return all(_is_type(part) for part in [*parts, *(field.get("type") for field in fields)])
+
+
+def _is_metadata(value: Any) -> bool:
+    return value is None or isinstance(value, dict)
 
 
 def _depth(text: str) -> int:
