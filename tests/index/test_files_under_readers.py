@@ -36,12 +36,13 @@ DAMAGE = """
 
     def half(path): os.truncate(path, path.stat().st_size // 2)
     def empty(path): os.truncate(path, 0)
+    def holes(path): os.truncate(path, 1 << 40 if path.parent.name != "log" else 1 << 20)
     def zeros(path): path.write_bytes(bytes(path.stat().st_size))
     def folder(path): path.unlink(); path.mkdir()
     def pipe(path): path.unlink(); os.mkfifo(path)
 
     for name in sorted(str(p.relative_to(location)) for p in location.rglob("*") if p.is_file()):
-        for damage in (half, empty, zeros, folder, pipe):
+        for damage in (half, empty, holes, zeros, folder, pipe):
             lake = Lakebloom(location=location)
             ask(lake)
             damage(location / name)

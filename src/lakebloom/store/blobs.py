@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lakebloom.errors import CorruptIndexError, LakebloomError, NotFoundError, StorageError, UnknownFormatError
+from lakebloom.storage.local import LocalStorage
+from lakebloom.storage.local_reads import identity
 from lakebloom.store.records import FORMAT_VERSION, REPAIR, FileRecord
 
 if TYPE_CHECKING:
@@ -25,6 +27,11 @@ def write_blob(storage: Storage, path: str, data: Buffer) -> FileRecord:
 def read_blob(storage: Storage, record: FileRecord) -> memoryview:
     """Return a whole file, checked. Raises CorruptIndexError where it is not what was written."""
     try:
+        if isinstance(storage, LocalStorage):
+            # Before anything is allocated: a file with holes may be larger than all memory.
+            size_bytes = identity(storage.file(record.path))[2]
+            if size_bytes != record.size_bytes:
+                raise corrupt(record.path, f"{size_bytes} bytes instead of {record.size_bytes}")
         data = storage.read(record.path)
     except NotFoundError as error:
         raise corrupt(record.path, "no such file") from error
