@@ -229,6 +229,17 @@ def test_whatever_is_damaged_an_index_can_be_removed(lake: Lake, kind: str, way:
     assert_whole(lake)
 
 
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "gone"])
+def test_an_index_is_created_in_place_of_one_that_cannot_be_read(lake: Lake, way: str) -> None:
+    made(lake)
+    damage(lake, entry_path(2), way)
+    lake.create(BloomIndexConfig(NAME, ["s"]))
+    assert (lake.entry().version, lake.open().index(NAME).columns) == (3, ("s",))
+    lake.vacuum()
+    assert lake.stored() == lake.entry().paths
+    assert_whole(lake)
+
+
 def test_only_what_is_there_can_be_removed(lake: Lake) -> None:
     made(lake)
     lake.open().delete_index(NAME, force=True)

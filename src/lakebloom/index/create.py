@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import (
     AlreadyExistsError,
+    CorruptIndexError,
     DataFileError,
     IndexExistsError,
     IndexNotFoundError,
@@ -167,8 +168,8 @@ def _index_bytes(result: BuildResult) -> int:
 def _require_new(index: Index) -> None:
     try:
         entry = index.log.newest()
-    except IndexNotFoundError:
-        return
+    except (IndexNotFoundError, CorruptIndexError):
+        return  # one that cannot be read is replaced; vacuum takes its files
     raise _exists(index.name, f"one that is {entry.state}, at version {entry.version}")
 
 

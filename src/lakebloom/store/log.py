@@ -260,9 +260,12 @@ class Log:
     def create(self, entry: Entry) -> Entry:
         """Write the first entry, or the first one after the index was removed, and return it as it was written.
 
-        Raises AlreadyExistsError where there is an index.
+        Raises AlreadyExistsError where there is an index. One whose newest entry cannot be read is replaced.
         """
-        base = self.tip()
+        try:
+            base = self.tip()
+        except CorruptIndexError:
+            return self.force(entry, max(self.versions()))  # nobody can use what is there
         if base is None or base.state == "removed":
             made = self._successor(base, entry)
             if self._put(made):
