@@ -326,9 +326,3 @@ def test_keys_of_the_session() -> None:
 def test_unknown_keys_are_errors(key: str, hint: str) -> None:
     with pytest.raises(errors.InvalidArgumentError, match=hint):
         Settings.parse({key: "1"})
-
-
-@pytest.mark.parametrize("value", ["-1", "many", "1.5", ""])
-def test_values_that_are_no_numbers(value: str) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match="must be a number, zero or more"):
-        Settings.parse({"spark.lakebloom.maxIndexBytes": value})

@@ -140,5 +140,5 @@ def test_a_replaced_object_is_not_mixed_with_its_successor(bucket: Bucket, put: 
 
 @pytest.mark.parametrize("data", [b"PAR1", b"nothing like it" * 9_000])
 def test_an_object_that_is_no_parquet_file(data: bytes, bucket: Bucket, put: Callable[[str, bytes], str]) -> None:
-    with pytest.raises(DataFileError, match="as Parquet"):
+    with pytest.raises(DataFileError, match="Parquet"):
         ParquetColumns(put("t/a.parquet", data), [ColumnSpec(("x",), "bigint")], bucket[1])
