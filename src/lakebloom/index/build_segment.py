@@ -218,8 +218,12 @@ def _seen(file: TableFile, options: Mapping[str, str]) -> TableFile:
     now = stat_file(file.uri, options)
     if now is not None and is_same(file, now):
         return now
-    reason = "it is gone" if now is None else f"it has {now.size_bytes} bytes of {now.mtime_ms} now"
+    reason = "it is gone" if now is None else f"listed as {_facts(file)}, now {_facts(now)}"
     raise _FileSkippedError(file, "FILE_CHANGED", f"the file changed while it was indexed: {reason}")
+
+
+def _facts(file: TableFile) -> str:
+    return f"{file.size_bytes} bytes of {file.mtime_ms} ms, {file.tag or 'without a tag'}"
 
 
 def _require_settled(file: TableFile) -> None:

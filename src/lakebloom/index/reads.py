@@ -138,4 +138,5 @@ def batches_of(rows: TableRows, read: Read, schema: pa.Schema, options: Mapping[
 
 
 def _changed(file: TableFile) -> DataFileError:
-    return DataFileError(f"{file.uri} was changed while a query read it", hint="run the query again")
+    hint = "run the query again; if no one changes the file, machines see different inodes of it: raise partitionBytes"
+    return DataFileError(f"{file.uri} was changed while a query read it", hint=hint)
