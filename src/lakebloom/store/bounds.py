@@ -28,6 +28,8 @@ _MAX_BLOCKS = 1 << 31
 _MAX_LAYERS = 16
 _CHECK_BYTES = 4
 _MAX_TYPE_NAME = 10_000
+_PARTS = {"array": ("elementType",), "map": ("keyType", "valueType")}
+_COLLATIONS = "__COLLATIONS"
 _LEAST_BYTES_A_UNIT = 32
 """A row of the unit table has more columns of fixed width than this."""
 
@@ -116,19 +118,22 @@ def _is_schema(text: str) -> bool:
 def _is_type(kind: Any, *, is_table: bool = False) -> bool:
     if isinstance(kind, str):
         return not is_table and len(kind) <= _MAX_TYPE_NAME
-    if not isinstance(kind, dict) or (is_table and not isinstance(kind.get("fields"), list)):
+    if not isinstance(kind, dict):
         return False
-    parts = [kind[key] for key in ("elementType", "keyType", "valueType", "sqlType") if key in kind]
-    fields = kind.get("fields", [])
-    if not isinstance(fields, list) or not all(isinstance(field, dict) for field in fields):
-        return False
-    if not all(isinstance(field.get("name"), str) and _is_metadata(field.get("metadata")) for field in fields):
-        return False
-    return all(_is_type(part) for part in [*parts, *(field.get("type") for field in fields)])
+    name = "struct" if is_table else kind.get("type")
+    if name == "struct":
+        fields = kind.get("fields")
+        return isinstance(fields, list) and all(map(_is_field, fields))
+    return isinstance(name, str) and all(_is_type(kind.get(part)) for part in _PARTS.get(name, ()))
 
 
-def _is_metadata(value: Any) -> bool:
-    return value is None or isinstance(value, dict)
+def _is_field(field: Any) -> bool:
+    if not isinstance(field, dict) or not isinstance(field.get("name"), str):
+        return False
+    metadata = field.get("metadata") or {}
+    if not isinstance(metadata, dict) or not isinstance(metadata.get(_COLLATIONS, {}), dict):
+        return False
+    return _is_type(field.get("type"))
 
 
 def _depth(text: str) -> int:
