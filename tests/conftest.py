@@ -55,6 +55,8 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "4")
+        # No test depends on time: a busy machine must not change what is skipped.
+        .config("spark.lakebloom.query.timeoutMs", "600000")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         # Many small queries: the second compiler and parallel collectors cost more than they give.

@@ -17,12 +17,15 @@ from lakebloom.predicate.tree import (
     Compare,
     Equals,
     EqualsNullSafe,
+    If,
     IsNotNull,
     IsNull,
     Literal,
     Not,
+    Null,
     Or,
     Predicate,
+    TruthIs,
     Unknown,
 )
 from lakebloom.tables.columns import ColumnPath
@@ -45,6 +48,14 @@ def evaluate(predicate: Predicate, row: Row, unknown: Callable[[Unknown], Truth]
         decisive = isinstance(predicate, Or)
         truths = [evaluate(child, row, unknown) for child in predicate.children]
         return decisive if decisive in truths else None if None in truths else not decisive
+    if isinstance(predicate, TruthIs):
+        names = {True: "true", False: "false", None: "null"}
+        return names[evaluate(predicate.child, row, unknown)] in predicate.among
+    if isinstance(predicate, If):
+        is_true = evaluate(predicate.condition, row, unknown) is True
+        return evaluate(predicate.then if is_true else predicate.otherwise, row, unknown)
+    if isinstance(predicate, Null):
+        return None
     value = row[predicate.column]
     if isinstance(predicate, IsNull | IsNotNull):
         return (value is None) == isinstance(predicate, IsNull)
@@ -105,6 +116,8 @@ def holds(normal: Normal, row: Row, keep: Callable[[Keep], bool]) -> bool:
             return all(holds(child, row, keep) for child in children)
         case AnyOf(children):
             return any(holds(child, row, keep) for child in children)
+        case OneOf(source, column, _, True) if not isinstance(row[column], int):
+            return evaluate(source, row) is True  # not asked
         case OneOf(_, column, values):
             return is_in(row[column], values) is True
         case HoldsNull(_, column):

@@ -11,13 +11,16 @@ from lakebloom.predicate.tree import (
     Compare,
     Equals,
     EqualsNullSafe,
+    If,
     IsIn,
     IsNotNull,
     IsNull,
     Literal,
     Not,
+    Null,
     Or,
     Predicate,
+    TruthIs,
 )
 from lakebloom.tables.columns import ColumnPath
 
@@ -78,6 +81,13 @@ def to_sql(predicate: Predicate, quote: str, null_safe: str, literal: Callable[[
                 return f"({name(column)} IS NOT NULL)"
             case Compare(column, op, value):
                 return f"({name(column)} {op} {literal(value)})"
+            case TruthIs(child, among):
+                tests = {"true": "IS TRUE", "false": "IS FALSE", "null": "IS NULL"}
+                return "(" + " OR ".join(["FALSE", *(f"({sql(child)} {tests[name]})" for name in among)]) + ")"
+            case If(condition, then, otherwise):
+                return f"(CASE WHEN {sql(condition)} THEN {sql(then)} ELSE {sql(otherwise)} END)"
+            case Null():
+                return "CAST(NULL AS BOOLEAN)"
             case _:
                 raise AssertionError(predicate)
 

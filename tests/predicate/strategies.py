@@ -18,13 +18,16 @@ from lakebloom.predicate.tree import (
     Compare,
     Equals,
     EqualsNullSafe,
+    If,
     IsIn,
     IsNotNull,
     IsNull,
     Literal,
     Not,
+    Null,
     Or,
     Predicate,
+    TruthIs,
     Unknown,
 )
 from lakebloom.tables.columns import ColumnPath
@@ -140,15 +143,30 @@ def leaves(
             st.builds(Compare, here, st.sampled_from(["<", "<=", ">", ">="]), values),
         )
 
-    return st.sampled_from(columns).flatmap(of)
+    def between(column: ColumnPath) -> st.SearchStrategy[Predicate]:
+        here, values = st.just(column), st.sampled_from(literals(TYPES[column]) or [NULL])
+        low = st.builds(Compare, here, st.sampled_from([">", ">="]), values)
+        high = st.builds(Compare, here, st.sampled_from(["<", "<="]), values)
+        return st.tuples(low, high).map(And) | values.map(
+            lambda value: Compare(column, ">=", value) & Compare(column, "<=", value)
+        )
+
+    some = st.sampled_from(columns)
+    return st.one_of(some.flatmap(of), some.flatmap(of), some.flatmap(of), some.flatmap(between))
 
 
 def trees(leaf: st.SearchStrategy[Predicate], max_leaves: int = 6) -> st.SearchStrategy[Predicate]:
     def grow(inner: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Predicate]:
         children = st.lists(inner, max_size=3).map(tuple)
-        return st.builds(And, children) | st.builds(Or, children) | st.builds(Not, inner)
+        return st.one_of(
+            st.builds(And, children),
+            st.builds(Or, children),
+            st.builds(Not, inner),
+            st.builds(TruthIs, inner, st.lists(st.sampled_from(["true", "false", "null"]), unique=True).map(tuple)),
+            st.builds(If, inner, inner, inner),
+        )
 
-    return st.recursive(leaf, grow, max_leaves=max_leaves)
+    return st.recursive(leaf | st.just(Null()), grow, max_leaves=max_leaves)
 
 
 UNKNOWNS = st.builds(Unknown, st.sampled_from(["NOT_SUPPORTED", "COLLATION", "of some sort"]), st.sampled_from("pqr"))

@@ -7,7 +7,7 @@ import pytest
 from lakebloom.predicate.build import col
 from lakebloom.predicate.normalise import AllOf, AnyOf, HoldsNull, HoldsValue, Keep, Never, Normal, OneOf, normalise
 from lakebloom.predicate.text import to_text
-from lakebloom.predicate.tree import And, Not, Or, Predicate, Unknown
+from lakebloom.predicate.tree import And, If, Not, Null, Or, Predicate, TruthIs, Unknown
 
 a, b, c = col("a"), col("b"), col("c")
 ODD = Unknown("NOT_SUPPORTED", "odd(a)")
@@ -82,6 +82,33 @@ PAIRS: list[tuple[Predicate, str]] = [
     (And((a == 1, Not(Or((b != 2, c != 3))))), "(a in [1] & b in [2] & c in [3])"),
     (Or((a == 1, Not(And((b != 2, c != 3))))), "(a in [1] | b in [2] | c in [3])"),
     (((a == 1) | (b == 2)) & (c == 3), "((a in [1] | b in [2]) & c in [3])"),
+    # tests of a truth
+    (TruthIs(a == 1, ("true",)), "a in [1]"),
+    (TruthIs(a == 1, ("null",)), "a null"),
+    (TruthIs(a == 1, ("true", "null")), "(a in [1] | a null)"),
+    (TruthIs(a == 1, ("false", "null")), "keep (a = 1) IS NOT TRUE: NEGATED"),
+    (~TruthIs(a != 1, ("true", "null")), "a in [1]"),
+    (TruthIs(a == 1, ()), "()"),
+    (TruthIs((a == 1) & (b == 2), ("null",)), "((a in [1] | a null) & (b in [2] | b null) & (a null | b null))"),
+    (TruthIs(a.is_null(), ("null",)), "never"),
+    (TruthIs(a.isin([1, NULL]), ("null",)), "keep (a IN (1, NULL)) IS NULL: NEGATED"),
+    (TruthIs(Null(), ("true",)), "()"),
+    # branches
+    (If(a == 1, b == 2, Or(())), "(a in [1] & b in [2])"),
+    (If(a.is_null(), Or(()), b == 2), "(a value & b in [2])"),
+    (If(a.is_null(), b == 1, b == 2), "((a null & b in [1]) | (a value & b in [2]))"),
+    (If(a == 1, And(()), Null()), "a in [1]"),
+    # ranges
+    ((a >= 3) & (a <= 3), "a in [3]"),
+    ((a > 2) & (a <= 5), "a in [3, 4, 5]"),
+    ((a > 2) & (a < 3), "a in []"),
+    ((a >= "x") & (a <= "x"), "a in ['x']"),
+    ((a >= "x") & (a < "x"), "(keep a >= 'x': NOT_SUPPORTED & keep a < 'x': NOT_SUPPORTED)"),
+    (~((a < 3) | (a > 3)), "a in [3]"),
+    ((a >= 1) & (a <= 100) & (b == 1), f"(b in [1] & a in {list(range(1, 101))})"),
+    ((a >= 0) & (a <= 100), "(keep a >= 0: NOT_SUPPORTED & keep a <= 100: NOT_SUPPORTED)"),
+    ((a >= 3) & (b <= 3), "(keep a >= 3: NOT_SUPPORTED & keep b <= 3: NOT_SUPPORTED)"),
+    ((a >= 3) & (a <= NULL), "(keep a >= 3: NOT_SUPPORTED & never)"),
     (And(()), "()"),
     (Or(()), "()"),
     (Or((a == 1,)), "a in [1]"),
@@ -96,3 +123,11 @@ def test_pairs(predicate: Predicate, expected: str) -> None:
 def test_nothing_of_a_chain_is_all_or_none() -> None:
     assert normalise(And(())) == normalise(Not(Or(()))) == AllOf(())
     assert normalise(Or(())) == normalise(Not(And(()))) == AnyOf(())
+
+
+def test_deep_conditions_of_conditions_do_not_grow_without_end() -> None:
+    """Each level asks for its condition twice."""
+    predicate: Predicate = a == 1
+    for _ in range(60):
+        predicate = If(predicate, b == 2, c == 3)
+    assert len(shown(normalise(predicate))) < 100_000

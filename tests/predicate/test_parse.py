@@ -14,6 +14,7 @@ from lakebloom import col
 from lakebloom.errors import PredicateSyntaxError
 from lakebloom.predicate.parse import parse
 from lakebloom.predicate.text import to_text
+from lakebloom.predicate.tree import TruthIs
 
 if TYPE_CHECKING:
     from lakebloom.predicate.tree import Predicate
@@ -69,6 +70,12 @@ MEANINGS: dict[str, Predicate] = {
     "ok = true": col("ok") == True,  # noqa: E712
     "s2.leaf = 'a'": col("s2.leaf") == "a",
     "`odd.name` = 1": col("`odd.name`") == 1,
+    "k = 1 is true": TruthIs(col("k") == 1, ("true",)),
+    "(k = 1 or s = 'a') IS NOT TRUE": TruthIs((col("k") == 1) | (col("s") == "a"), ("false", "null")),
+    "not k in (1, null) is unknown": ~TruthIs(col("k").isin([1, None]), ("null",)),
+    "(k > 1) IS NOT NULL IS FALSE": TruthIs(TruthIs(col("k") > 1, ("true", "false")), ("false",)),
+    "ok is true": col("ok").eq_null_safe(True),
+    "ok IS NOT FALSE": ~col("ok").eq_null_safe(False),
     "not k = 1 and s = 'a' or k = 2": (~(col("k") == 1) & (col("s") == "a")) | (col("k") == 2),
     "not (k = 1 and (s = 'a' or k = 2))": ~((col("k") == 1) & ((col("s") == "a") | (col("k") == 2))),
 }
@@ -99,6 +106,9 @@ def test_what_is_printed_can_be_read(text: str) -> None:
         ("k IN (1 2)", 8, "a comma or a closing bracket"),
         ("k NOT 1", 6, "IN or BETWEEN"),
         ("k IS 1", 5, "NULL or NOT NULL"),
+        ("k IS TRUE", 5, "NULL or NOT NULL"),
+        ("k = 1 IS 1", 9, "TRUE, FALSE, UNKNOWN or NULL"),
+        ("k = 1 IS 'TRUE'", 9, "TRUE, FALSE, UNKNOWN or NULL"),
         ("s = 'a", 4, "a quote that is not closed"),
         ("k ~ 1", 2, "'~'"),
         ("s = a", 4, "text stands in single quotes"),

@@ -26,6 +26,7 @@ def main(master: str, directory: Path) -> dict[str, Any]:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "4")
         .config("spark.locality.wait", "0")
+        .config("spark.lakebloom.query.timeoutMs", "600000")  # no test depends on time
         .config("spark.task.maxFailures", "2")
         .getOrCreate()
     )

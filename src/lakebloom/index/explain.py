@@ -69,6 +69,8 @@ class DescribedScan(msgspec.Struct, frozen=True):
     """The indexes of other lakes for the sake of which files are left out."""
     at_run_time: bool = False
     """Whether more is decided when the query runs."""
+    needs_all_rows: bool = False
+    """Whether something above, or between the condition and the files, needs every row."""
     cached: str | None = None
 
 
@@ -140,6 +142,8 @@ class _Explained:
             return replace(report, reasons=(Reason.UNSUPPORTED_TABLE,))
         if self.scan.notes:
             return self._as_planned(report)
+        if self.scan.needs_all_rows:
+            return replace(report, reasons=(Reason.NEEDS_ALL_ROWS,))
         if self.scan.seen is None:
             return self._planned_without(report, self.scan.question)
         return self._planned_in_vain(report, self.scan.question, msgspec.json.decode(self.scan.seen, type=Note))

@@ -1,21 +1,26 @@
 """A predicate as a question to an index: no NOT, no NULL, and every leaf either asked, kept or impossible.
 
-SQL has three truth values, and a row is wanted only where the predicate is TRUE. Whether it can be is answered by two
-functions that call each other, so that NOT disappears by De Morgan:
+SQL has three truth values, and a row is wanted only where the predicate is TRUE. One function tells where a predicate's
+truth can be among some of the three, and calls itself for the parts, so that NOT disappears by De Morgan:
 
-    p            can be TRUE where               can be FALSE where
-    NOT a        a can be FALSE                  a can be TRUE
-    a AND b      both can be TRUE                either can be FALSE
-    a OR b       either can be TRUE              both can be FALSE
-    c = v        c may be v                      unknown: keep
-    c = NULL     never, it is NULL               never, it is NULL
-    c <=> v      c may be v                      unknown: keep
-    c <=> NULL   c may be NULL                   c may be something else
-    c IN (v..)   c may be one of them            unknown: keep; never where the list holds a NULL, because
-                 (NULLs do not count; never      then what is not found is NULL
-                 where nothing else is left)
-    c IS NULL    c may be NULL                   c may be something else
-    anything     unknown: keep                   unknown: keep
+    p            can be TRUE where               can be FALSE where              can be NULL where
+    NOT a        a can be FALSE                  a can be TRUE                   a can be NULL
+    a AND b      both can be TRUE                either can be FALSE             none is FALSE and one is NULL
+    a OR b       either can be TRUE              both can be FALSE               none is TRUE and one is NULL
+    a IS TRUE    a can be TRUE                   a can be FALSE or NULL          never
+    IF a b c     a TRUE and b, or a not TRUE and c, each as wanted
+    c = v        c may be v                      unknown: keep                   c may be NULL
+    c = NULL     never, it is NULL               never, it is NULL               always
+    c <=> v      c may be v                      unknown: keep                   never
+    c <=> NULL   c may be NULL                   c may be something else         never
+    c IN (v..)   c may be one of them            unknown: keep; never where the  c may be NULL; unknown where the list
+                 (NULLs do not count; never      list holds a NULL, because      holds a NULL
+                 where nothing else is left)     then what is not found is NULL
+    c IS NULL    c may be NULL                   c may be something else         never
+    c < v        unknown: keep                   unknown: keep                   c may be NULL
+    anything     unknown: keep                   unknown: keep                   unknown: keep
+
+Bounds from both sides on one column that leave one value, or few whole numbers, ask for those.
 
 That is sound: wherever the predicate is TRUE for a row, its normal form says so of that row. It may say so of more
 rows, never of fewer.
@@ -23,30 +28,60 @@ rows, never of fewer.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import msgspec
 
 from lakebloom.predicate.reasons import Reason
+from lakebloom.predicate.spark_types import Kind
 from lakebloom.predicate.tree import (
     And,
     Compare,
     Equals,
     EqualsNullSafe,
+    If,
     IsIn,
     IsNotNull,
     IsNull,
     Literal,
     Not,
+    Null,
+    Operator,
     Or,
     Predicate,
+    TruthIs,
+    TruthName,
     Unknown,
     flat,
     operands,
 )
 from lakebloom.tables.columns import ColumnPath
 
-__all__ = ["AllOf", "AnyOf", "HoldsNull", "HoldsValue", "Keep", "Leaf", "Never", "Normal", "OneOf", "normalise"]
+__all__ = [
+    "AllOf",
+    "AnyOf",
+    "Bound",
+    "HoldsNull",
+    "HoldsValue",
+    "Keep",
+    "Leaf",
+    "Never",
+    "Normal",
+    "OneOf",
+    "normalise",
+]
+
+MAX_WHOLE_NUMBERS = 100
+"""A range of more whole numbers than this is not asked value by value. Conditions.java has the same number."""
+_MAX_DOUBLINGS = 6
+"""How often a part may be asked for two truths at once on the way down; each time its normal form doubles."""
+
+_TRUE: frozenset[TruthName] = frozenset({"true"})
+_FALSE: frozenset[TruthName] = frozenset({"false"})
+_NULL: frozenset[TruthName] = frozenset({"null"})
+_ANY = _TRUE | _FALSE | _NULL
+_INVERSE: dict[Operator, Operator] = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 class AllOf(msgspec.Struct, frozen=True):
@@ -67,6 +102,8 @@ class OneOf(msgspec.Struct, frozen=True):
     source: Predicate
     column: ColumnPath
     values: tuple[Literal, ...]
+    whole_numbers: bool = False
+    """Whether other values lie between these, so that only columns of whole numbers can be asked."""
 
 
 class HoldsNull(msgspec.Struct, frozen=True):
@@ -98,8 +135,18 @@ class Keep(msgspec.Struct, frozen=True):
     reason: Reason
 
 
+class Bound(Keep, frozen=True):
+    """Any row as well, but together with a bound from the other side there may be few values left."""
+
+    column: ColumnPath
+    op: Operator
+    value: Literal
+
+
 Leaf: TypeAlias = OneOf | HoldsNull | HoldsValue | Never | Keep
 Normal: TypeAlias = AllOf | AnyOf | Leaf
+
+_ALWAYS, _NOWHERE = AllOf(()), AnyOf(())
 
 
 def normalise(predicate: Predicate) -> Normal:
@@ -111,17 +158,89 @@ def normalise(predicate: Predicate) -> Normal:
     >>> normalise(~(col("a").is_not_null() | (col("b") == None)))  # doctest: +ELLIPSIS
     AllOf(children=(HoldsNull(source=Not(...), column=('a',)), Never(source=Not(...), column=('b',))))
     """
-    return _can_be_true(flat(predicate))
+    return _can_be(flat(predicate), _TRUE, 0)
 
 
-def _can_be_true(predicate: Predicate) -> Normal:
+def _can_be(predicate: Predicate, wanted: frozenset[TruthName], doublings: int) -> Normal:
+    """Return where the truth of a predicate can be among those wanted."""
+    if doublings > _MAX_DOUBLINGS:
+        return Keep(_stated(predicate, wanted), None, Reason.NOT_SUPPORTED)
     match predicate:
         case And():
-            return _all_of([_can_be_true(part) for part in operands(predicate)])
+            return _of_chain(list(operands(predicate)), wanted, _FALSE, doublings)
         case Or():
-            return _any_of([_can_be_true(part) for part in operands(predicate)])
+            return _of_chain(list(operands(predicate)), wanted, _TRUE, doublings)
         case Not(child):
-            return _can_be_false(child)
+            return _can_be(child, _swapped(wanted), doublings)
+        case TruthIs(child, among):
+            return _of_test(child, frozenset(among), wanted, doublings)
+        case If():
+            return _of_branches(predicate, wanted, doublings)
+        case Null():
+            return _ALWAYS if "null" in wanted else _NOWHERE
+        case _:
+            return _of_leaf(predicate, wanted)
+
+
+def _of_chain(
+    parts: list[Predicate], wanted: frozenset[TruthName], decisive: frozenset[TruthName], doublings: int
+) -> Normal:
+    """AND, whose one FALSE decides, or OR, whose one TRUE does."""
+    neutral = _swapped(decisive)
+    if wanted in (_ANY, frozenset()):
+        return _ALWAYS if wanted else _NOWHERE
+    sought = {_NULL: (neutral | _NULL, _NULL), _TRUE | _FALSE: (neutral, decisive)}.get(wanted, (wanted,))
+    found: list[list[Normal]] = []
+    for truths in sought:  # loops, because what calls itself through few frames may be deep
+        found.append([])
+        for part in parts:
+            found[-1].append(_can_be(part, truths, doublings + len(sought) - 1))
+    if wanted == _NULL:
+        return _all_of([*found[0], _any_of(found[1])])
+    if wanted == _TRUE | _FALSE:
+        return _any_of([_all_of(found[0]), *found[1]])
+    return _all_of(found[0]) if neutral <= wanted else _any_of(found[0])
+
+
+def _of_test(child: Predicate, among: frozenset[TruthName], wanted: frozenset[TruthName], doublings: int) -> Normal:
+    """A test of a truth, which is TRUE or FALSE."""
+    sought = (among if "true" in wanted else frozenset()) | (_ANY - among if "false" in wanted else frozenset())
+    if sought in (_ANY, frozenset()):
+        return _ALWAYS if sought else _NOWHERE
+    return _can_be(child, sought, doublings)
+
+
+def _of_branches(node: If, wanted: frozenset[TruthName], doublings: int) -> Normal:
+    found = []
+    for truths, branch in ((_TRUE, node.then), (_FALSE | _NULL, node.otherwise)):
+        there = _can_be(branch, wanted, doublings)
+        if there != _NOWHERE:
+            condition = _can_be(node.condition, truths, doublings + 1)
+            found.append(condition if there == _ALWAYS else _all_of([condition, there]))
+    return _any_of(found)
+
+
+def _of_leaf(
+    predicate: Equals | EqualsNullSafe | IsIn | IsNull | IsNotNull | Compare | Unknown, wanted: frozenset[TruthName]
+) -> Normal:
+    if wanted == _ANY:
+        return _ALWAYS
+    found: list[Normal] = []
+    if "true" in wanted:
+        found.append(_leaf_true(predicate))
+    if "false" in wanted:
+        found.append(_leaf_false(predicate))
+    if "null" in wanted:
+        found.append(_leaf_null(predicate))
+    found = [part for part in found if not isinstance(part, Never)] or found[:1]
+    kept = next((part for part in found if isinstance(part, Keep)), None)
+    if kept is None or len(found) == 1:
+        return _any_of(found)
+    return Keep(_stated(predicate, wanted), kept.column, kept.reason)
+
+
+def _leaf_true(predicate: Predicate) -> Normal:
+    match predicate:
         case IsNull(column):
             return HoldsNull(predicate, column)
         case IsNotNull(column):
@@ -132,18 +251,14 @@ def _can_be_true(predicate: Predicate) -> Normal:
             return _one_of(predicate, column, (value,))
         case IsIn(column, values):
             return _one_of(predicate, column, values)
+        case Compare(column, op, value):
+            return _bound(predicate, column, op, value)
         case _:
             return _unanswered(predicate, predicate)
 
 
-def _can_be_false(predicate: Predicate) -> Normal:
+def _leaf_false(predicate: Predicate) -> Normal:
     match predicate:
-        case And():
-            return _any_of([_can_be_false(part) for part in operands(predicate)])
-        case Or():
-            return _all_of([_can_be_false(part) for part in operands(predicate)])
-        case Not(child):
-            return _can_be_true(child)
         case IsNull(column):
             return HoldsValue(Not(predicate), column)
         case IsNotNull(column):
@@ -156,8 +271,41 @@ def _can_be_false(predicate: Predicate) -> Normal:
             return Never(Not(predicate), column)
         case Equals(column) | EqualsNullSafe(column) | IsIn(column):
             return Keep(Not(predicate), column, Reason.NEGATED)
+        case Compare(column, op, value):
+            return _bound(Not(predicate), column, _INVERSE[op], value)
         case _:
             return _unanswered(Not(predicate), predicate)
+
+
+def _leaf_null(predicate: Predicate) -> Normal:
+    source = TruthIs(predicate, ("null",))
+    match predicate:
+        case IsNull(column) | IsNotNull(column) | EqualsNullSafe(column):
+            return Never(source, column)
+        case Equals(column, value) | Compare(column, _, value):
+            return _ALWAYS if value.is_null else HoldsNull(source, column)
+        case IsIn(column, ()):
+            return Never(source, column)
+        case IsIn(column, values) if all(value.is_null for value in values):
+            return _ALWAYS
+        case IsIn(column, values) if any(value.is_null for value in values):
+            return Keep(source, column, Reason.NEGATED)
+        case IsIn(column):
+            return HoldsNull(source, column)
+        case _:
+            return _unanswered(source, predicate)
+
+
+def _stated(predicate: Predicate, wanted: frozenset[TruthName]) -> Predicate:
+    """A predicate that is TRUE where another one's truth is among those wanted."""
+    if wanted == _TRUE:
+        return predicate
+    return Not(predicate) if wanted == _FALSE else TruthIs(predicate, tuple(sorted(wanted)))
+
+
+def _swapped(truths: frozenset[TruthName]) -> frozenset[TruthName]:
+    swapped = truths & _NULL
+    return swapped | (_FALSE if "true" in truths else frozenset()) | (_TRUE if "false" in truths else frozenset())
 
 
 def _one_of(source: Predicate, column: ColumnPath, values: tuple[Literal, ...]) -> OneOf | Never:
@@ -165,19 +313,60 @@ def _one_of(source: Predicate, column: ColumnPath, values: tuple[Literal, ...]) 
     return OneOf(source, column, values) if values else Never(source, column)
 
 
-def _unanswered(source: Predicate, predicate: Compare | Unknown) -> Keep | Never:
-    if isinstance(predicate, Unknown):
-        return Keep(source, None, Reason.of_unknown(predicate.reason))
-    if predicate.value.is_null:  # neither TRUE nor FALSE
-        return Never(source, predicate.column)
-    return Keep(source, predicate.column, Reason.NOT_SUPPORTED)
+def _bound(source: Predicate, column: ColumnPath, op: Operator, value: Literal) -> Bound | Never:
+    if value.is_null:  # neither TRUE nor FALSE
+        return Never(source, column)
+    return Bound(source, column, Reason.NOT_SUPPORTED, op, value)
 
 
-def _all_of(children: list[Normal]) -> Normal:
-    flat = [part for child in children for part in (child.children if isinstance(child, AllOf) else (child,))]
-    return flat[0] if len(flat) == 1 else AllOf(tuple(flat))
+def _unanswered(source: Predicate, predicate: Predicate) -> Keep:
+    reason = predicate.reason if isinstance(predicate, Unknown) else ""
+    return Keep(source, None, Reason.of_unknown(reason))
 
 
-def _any_of(children: list[Normal]) -> Normal:
-    flat = [part for child in children for part in (child.children if isinstance(child, AnyOf) else (child,))]
-    return flat[0] if len(flat) == 1 else AnyOf(tuple(flat))
+def _all_of(children: Iterable[Normal]) -> Normal:
+    parts = _narrowed(
+        [part for child in children for part in (child.children if isinstance(child, AllOf) else (child,))]
+    )
+    return parts[0] if len(parts) == 1 else AllOf(tuple(parts))
+
+
+def _any_of(children: Iterable[Normal]) -> Normal:
+    parts = [part for child in children for part in (child.children if isinstance(child, AnyOf) else (child,))]
+    return parts[0] if len(parts) == 1 else AnyOf(tuple(parts))
+
+
+def _narrowed(parts: list[Normal]) -> list[Normal]:
+    """Exchange bounds that leave few values of a column for those values."""
+    bounds: dict[ColumnPath, list[Bound]] = {}
+    for part in parts:
+        if isinstance(part, Bound):
+            bounds.setdefault(part.column, []).append(part)
+    for of_column in bounds.values():
+        exchanged = _one_value(of_column) or _whole_numbers(of_column)
+        if exchanged is not None:
+            used, values = exchanged
+            parts = [part for part in parts if not any(part is bound for bound in used)] + [values]
+    return parts
+
+
+def _one_value(bounds: list[Bound]) -> tuple[list[Bound], OneOf] | None:
+    """``c >= v AND c <= v``: in every order in which Spark compares, that is ``c = v``."""
+    for low in bounds:
+        for high in bounds:
+            if (low.op, high.op) == (">=", "<=") and low.value == high.value:
+                return [low, high], OneOf(And((low.source, high.source)), low.column, (low.value,))
+    return None
+
+
+def _whole_numbers(bounds: list[Bound]) -> tuple[list[Bound], OneOf] | None:
+    """``c > 2 AND c <= 5``: 3, 4 and 5, if the column holds whole numbers."""
+    for kind in (Kind.INTEGER, Kind.DATE):
+        used = [bound for bound in bounds if bound.value.spark_type.kind is kind]
+        lows = [int(bound.value.decoded()) + (bound.op == ">") for bound in used if bound.op in (">", ">=")]
+        highs = [int(bound.value.decoded()) - (bound.op == "<") for bound in used if bound.op in ("<", "<=")]
+        if lows and highs and min(highs) - max(lows) < MAX_WHOLE_NUMBERS:
+            name = "date" if kind is Kind.DATE else "bigint"
+            values = tuple(Literal(name, number) for number in range(max(lows), min(highs) + 1))
+            return used, OneOf(And(tuple(bound.source for bound in used)), used[0].column, values, True)
+    return None

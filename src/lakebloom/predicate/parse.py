@@ -2,11 +2,12 @@
 
     condition   term { OR term }
     term        factor { AND factor }
-    factor      NOT factor | ( condition ) | comparison
+    factor      NOT factor | test
+    test        ( ( condition ) | comparison ) { IS [NOT] ( TRUE | FALSE | UNKNOWN | NULL ) }
     comparison  column ( = == <=> <> != < <= > >= ) value
               | column [NOT] IN ( value {, value} )
               | column [NOT] BETWEEN value AND value
-              | column IS [NOT] NULL
+              | column IS [NOT] ( NULL | TRUE | FALSE )
     column      names joined by dots; backticks quote a name with a dot or a blank
     value       see ``typed_text``
 
@@ -36,6 +37,8 @@ from lakebloom.predicate.tree import (
     Operator,
     Or,
     Predicate,
+    TruthIs,
+    TruthName,
 )
 from lakebloom.predicate.typed_text import Written, typed
 from lakebloom.tables.columns import ColumnNames, ColumnPath, format_name, parse_name
@@ -54,6 +57,7 @@ _TOKEN = re.compile(
 )
 _BLANKS = re.compile(r"\s*")
 _WORDS = frozenset({"AND", "OR", "NOT", "IN", "IS", "NULL", "BETWEEN", "TRUE", "FALSE"})
+_TRUTHS: dict[str, TruthName] = {"TRUE": "true", "FALSE": "false", "UNKNOWN": "null", "NULL": "null"}
 _SIGNS = ("=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">=")
 _MAX_BRACKETS = MAX_DEPTH // 2
 """Inside each other, NOTs included: each may be two levels of the tree, an OR and an AND."""
@@ -138,15 +142,33 @@ class _Parser:
         elif self._take("sign", "("):
             predicate = self._condition()
             self._expect("sign", ")", "a closing bracket")
+            predicate = self._tested(predicate)
         else:
-            predicate = self._comparison()
+            predicate = self._tested(self._comparison())
         self._depth -= 1
+        return predicate
+
+    def _tested(self, predicate: Predicate) -> Predicate:
+        """``IS [NOT] TRUE`` and its like behind a condition, as often as they are there."""
+        tests = 0
+        while self._take("word", "IS"):
+            tests += 1
+            negated = self._take("word", "NOT")
+            truth = _TRUTHS.get(self._token.text.upper())
+            if truth is None or tests > _MAX_BRACKETS:
+                self._refuse("TRUE, FALSE, UNKNOWN or NULL")
+            self._taken()
+            others = tuple(name for name in dict.fromkeys(_TRUTHS.values()) if name != truth)
+            predicate = TruthIs(predicate, others if negated else (truth,))
         return predicate
 
     def _comparison(self) -> Predicate:
         column, kind = self._column()
         if self._take("word", "IS"):
             negated = self._take("word", "NOT")
+            if kind == "boolean" and self._token.text in ("TRUE", "FALSE"):
+                is_this = EqualsNullSafe(column, Literal(kind, self._taken().text == "TRUE"))
+                return Not(is_this) if negated else is_this
             self._expect("word", "NULL", "NULL or NOT NULL")
             return IsNotNull(column) if negated else IsNull(column)
         negated = self._take("word", "NOT")

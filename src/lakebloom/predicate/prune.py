@@ -33,6 +33,7 @@ from lakebloom.predicate.normalise import (
     normalise,
 )
 from lakebloom.predicate.reasons import Reason
+from lakebloom.predicate.spark_types import Kind, spark_type
 from lakebloom.predicate.text import to_text
 from lakebloom.predicate.tree import Predicate
 from lakebloom.predicate.units import BoolArray, HashArray, UnitFilters
@@ -221,6 +222,8 @@ class _Asking:
             return Reason.NO_INDEX
         if not isinstance(leaf, OneOf):
             return _Plan(column)
+        if leaf.whole_numbers and spark_type(column_type).kind not in (Kind.INTEGER, Kind.DATE):
+            return Reason.NOT_SUPPORTED
         hashes = self._hashes.of(leaf, column_type)
         if isinstance(hashes, Reason):
             return hashes
@@ -229,7 +232,7 @@ class _Asking:
 
     def _answer(self, leaf: Leaf, plan: _Plan, open_units: BoolArray) -> BoolArray:
         match leaf:
-            case Never():
+            case Never() | OneOf(values=()):
                 return np.zeros_like(open_units)
             case HoldsNull():
                 counts, known = self._filters.null_counts(plan.column)

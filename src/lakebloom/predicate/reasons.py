@@ -77,6 +77,11 @@ class Reason(str, enum.Enum):
         "no part of the condition is one that filters answer",
         "compare an indexed column with =, <=>, IN, IS NULL or IS NOT NULL",
     )
+    NEEDS_ALL_ROWS = (
+        "NEEDS_ALL_ROWS",
+        "what lies between the condition and the files needs all rows: with fewer files the result would be another",
+        "put the condition below the limit, sample, window, aggregation or observation",
+    )
     NO_MATCHING_INDEX = (
         "NO_MATCHING_INDEX",
         "no index covers the place where these files are",

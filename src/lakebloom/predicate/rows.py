@@ -22,13 +22,16 @@ from lakebloom.predicate.tree import (
     Compare,
     Equals,
     EqualsNullSafe,
+    If,
     IsIn,
     IsNotNull,
     IsNull,
     Literal,
     Not,
+    Null,
     Or,
     Predicate,
+    TruthIs,
     Unknown,
     flat,
     operands,
@@ -86,6 +89,14 @@ class _Rows:
                 return self._is_in(column, values)
             case Compare():
                 return self._compare(predicate)
+            case TruthIs(child, among):
+                truth = self.truth(child)
+                tests = {"true": _or_false(truth), "false": _or_false(pc.invert(truth)), "null": pc.is_null(truth)}
+                return reduce(pc.or_, (tests[name] for name in among), self._all(False))
+            case If(condition, then, otherwise):
+                return pc.if_else(_or_false(self.truth(condition)), self.truth(then), self.truth(otherwise))
+            case Null():
+                return self._all(None)
             case Unknown():
                 raise InvalidArgumentError(
                     "rows cannot be filtered by what lakebloom does not understand",

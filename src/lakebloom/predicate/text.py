@@ -13,13 +13,17 @@ from lakebloom.predicate.tree import (
     Compare,
     Equals,
     EqualsNullSafe,
+    If,
     IsIn,
     IsNotNull,
     IsNull,
     Literal,
     Not,
+    Null,
     Or,
     Predicate,
+    TruthIs,
+    TruthName,
     Unknown,
     operands,
 )
@@ -52,7 +56,7 @@ def to_text(predicate: Predicate) -> str:
 def _text(predicate: Predicate, levels: int) -> str:
     """Return a predicate as text; what is deeper than so many levels is left out."""
     match predicate:
-        case And() | Or() | Not(And() | Or() | Not()) if not levels:
+        case And() | Or() | TruthIs() | If() | Not(And() | Or() | Not() | TruthIs() | If()) if not levels:
             return "…"
         case And():
             return _shortened(" AND ", operands(predicate), lambda part: _inside(part, levels), _MAX_OPERANDS) or "TRUE"
@@ -76,8 +80,22 @@ def _text(predicate: Predicate, levels: int) -> str:
             return f"{format_name(column)} IS NOT NULL"
         case Compare(column, op, value):
             return f"{format_name(column)} {op} {_literal(value)}"
+        case TruthIs(child, among):
+            return f"({_text(child, levels - 1)}) {_truth(among)}"
+        case If(condition, then, otherwise):
+            when, so, other = (_text(part, levels - 1) for part in (condition, then, otherwise))
+            return f"CASE WHEN {when} THEN {so} ELSE {other} END"
+        case Null():
+            return "NULL"
         case Unknown(_, text):
             return _cut(text)
+
+
+def _truth(among: tuple[TruthName, ...]) -> str:
+    missing = [name for name in ("true", "false", "null") if name not in among]
+    if len(among) == 1:
+        return f"IS {among[0].upper()}"
+    return f"IS NOT {missing[0].upper()}" if len(missing) == 1 else f"IS AMONG ({', '.join(among).upper()})"
 
 
 def _inside(predicate: Predicate, levels: int) -> str:

@@ -15,6 +15,10 @@ Spark's side writes this JSON and Python reads it, strictly: an unknown field, k
     in                                  column, values
     is_null, is_not_null                column
     compare                             column, op ("<", "<=", ">", ">="), value
+    truth                               child, among ("true", "false", "null"): TRUE where the child's truth is among
+                                        them, FALSE elsewhere. ``x IS TRUE`` is among ["true"]
+    if                                  condition, then, otherwise: "then" where the condition is TRUE
+    null                                NULL as a truth
     unknown                             reason (a code of ``reasons``, or any words), text: whatever else Spark can say
 
 A column is the list of its name's parts. A literal is ``type``, Spark's simpleString, and ``value``:
@@ -54,15 +58,19 @@ __all__ = [
     "Compare",
     "Equals",
     "EqualsNullSafe",
+    "If",
     "IsIn",
     "IsNotNull",
     "IsNull",
     "Literal",
     "Node",
     "Not",
+    "Null",
     "Operator",
     "Or",
     "Predicate",
+    "TruthIs",
+    "TruthName",
     "Unknown",
     "columns",
     "flat",
@@ -73,10 +81,11 @@ __all__ = [
 ]
 
 MAX_DEPTH = 200
-"""How deeply AND, OR and NOT may stand inside each other. A chain of one connective is one level, of any length."""
+"""How deeply AND, OR, NOT and CASE may stand inside each other. A chain of ANDs, or of ORs, is one level."""
 
 _Column: TypeAlias = Annotated[ColumnPath, msgspec.Meta(min_length=1)]
 Operator: TypeAlias = typing.Literal["<", "<=", ">", ">="]
+TruthName: TypeAlias = typing.Literal["true", "false", "null"]
 
 
 class Literal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -189,6 +198,25 @@ class Compare(Node, frozen=True, tag="compare"):
     value: Literal
 
 
+class TruthIs(Node, frozen=True, tag="truth"):
+    """TRUE where the child's truth is among those named, FALSE elsewhere; never NULL."""
+
+    child: Predicate
+    among: tuple[TruthName, ...]
+
+
+class If(Node, frozen=True, tag="if"):
+    """``then`` where the condition is TRUE, ``otherwise`` where it is FALSE or NULL."""
+
+    condition: Predicate
+    then: Predicate
+    otherwise: Predicate
+
+
+class Null(Node, frozen=True, tag="null"):
+    """NULL as a truth: neither TRUE nor FALSE."""
+
+
 class Unknown(Node, frozen=True, tag="unknown"):
     """Anything that lakebloom does not understand: every unit may match it."""
 
@@ -196,7 +224,9 @@ class Unknown(Node, frozen=True, tag="unknown"):
     text: str
 
 
-Predicate: TypeAlias = And | Or | Not | Equals | EqualsNullSafe | IsIn | IsNull | IsNotNull | Compare | Unknown
+Predicate: TypeAlias = (
+    And | Or | Not | Equals | EqualsNullSafe | IsIn | IsNull | IsNotNull | Compare | TruthIs | If | Null | Unknown
+)
 
 _DECODER: msgspec.json.Decoder[Predicate] = msgspec.json.Decoder(Predicate)
 
@@ -255,9 +285,11 @@ def columns(predicate: Predicate) -> frozenset[ColumnPath]:
         part = waiting.pop()
         if isinstance(part, And | Or):
             waiting.extend(part.children)
-        elif isinstance(part, Not):
+        elif isinstance(part, Not | TruthIs):
             waiting.append(part.child)
-        elif not isinstance(part, Unknown):
+        elif isinstance(part, If):
+            waiting += [part.condition, part.then, part.otherwise]
+        elif not isinstance(part, Unknown | Null):
             found.add(part.column)
     return frozenset(found)
 
@@ -275,16 +307,21 @@ def flat(predicate: Predicate) -> Predicate:
 
 
 def _flat(predicate: Predicate, depth: int) -> Predicate:
-    if not isinstance(predicate, And | Or | Not):
+    if not isinstance(predicate, And | Or | Not | TruthIs | If):
         return predicate
     if depth == MAX_DEPTH:
         raise InvalidArgumentError(
-            f"a predicate has at most {MAX_DEPTH} levels of AND, OR and NOT",
+            f"a predicate has at most {MAX_DEPTH} levels of AND, OR, NOT and CASE",
             found="more levels",
             hint="write it as one chain of AND or OR, or as a list of values with isin",
         )
     if isinstance(predicate, Not):
         return Not(_flat(predicate.child, depth + 1))
+    if isinstance(predicate, TruthIs):
+        return TruthIs(_flat(predicate.child, depth + 1), predicate.among)
+    if isinstance(predicate, If):
+        parts = (predicate.condition, predicate.then, predicate.otherwise)
+        return If(*[_flat(part, depth + 1) for part in parts])
     return type(predicate)(tuple([_flat(part, depth + 1) for part in operands(predicate)]))
 
 
@@ -298,7 +335,12 @@ def renamed(predicate: Predicate, rename: Callable[[ColumnPath], ColumnPath]) ->
         return msgspec.structs.replace(predicate, children=tuple(renamed(part, rename) for part in operands(predicate)))
     if isinstance(predicate, Not):
         return Not(renamed(predicate.child, rename))
-    if isinstance(predicate, Unknown):
+    if isinstance(predicate, TruthIs):
+        return TruthIs(renamed(predicate.child, rename), predicate.among)
+    if isinstance(predicate, If):
+        parts = (predicate.condition, predicate.then, predicate.otherwise)
+        return If(*(renamed(part, rename) for part in parts))
+    if isinstance(predicate, Unknown | Null):
         return predicate
     column = rename(predicate.column)
     return predicate if column == predicate.column else msgspec.structs.replace(predicate, column=column)

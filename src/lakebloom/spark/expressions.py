@@ -17,11 +17,13 @@ from lakebloom.sbbf.decimals import min_bytes
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-__all__ = ["canonical_hash", "might_contain"]
+__all__ = ["LONG_DIGITS", "canonical_hash", "might_contain"]
 
 SEED_ZERO = -365884300664092260
 """The bigint whose hash under Spark's seed 42 is 0."""
-_INT_DIGITS, _LONG_DIGITS = 9, 18
+_INT_DIGITS = 9
+LONG_DIGITS = 18
+"""Decimals of more digits are hashed as bytes, which are made from their digits."""
 _NINES, _WORDS = 5, 4
 _LOW_16, _LOW_32 = 0xFFFF, 0xFFFFFFFF
 
@@ -39,7 +41,7 @@ def _decimal_bytes(column: Column, precision: int, scale: int) -> Column:
     """Return what the index hashes of a decimal: the unscaled number as int, bigint or big-endian bytes."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    if precision > _LONG_DIGITS:
+    if precision > LONG_DIGITS:
         return _wide_decimal_bytes(column, precision, scale)
     # The same digits without a point. The product has at most 38 of them, so it is exact.
     whole = column * F.expr(f"CAST('1{'0' * scale}' AS DECIMAL({scale + 1}, 0))")

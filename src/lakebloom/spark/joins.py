@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from lakebloom.errors import InvalidArgumentError, UnsupportedSourceError
+from lakebloom.errors import InvalidArgumentError, UnsupportedSourceError, UnsupportedTypeError
 from lakebloom.index.advise import LOG
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.spark_types import Kind, spark_type
-from lakebloom.spark.expressions import canonical_hash, might_contain
+from lakebloom.spark.expressions import LONG_DIGITS, canonical_hash, might_contain
 from lakebloom.tables.columns import ColumnNames, format_name
 
 if TYPE_CHECKING:
@@ -33,10 +33,12 @@ def might_contain_column(spark: SparkSession, join_filter: JoinFilter, given: Co
     """Return whether the indexed column may hold a value; NULL for NULL.
 
     The filter's words come from a subquery, so that plans and logs do not hold them. A column of another type, which
-    Spark would compare in yet another one, is an error of the query.
+    Spark would compare in yet another one, is an error of the query. Raises UnsupportedTypeError for a decimal of more
+    than 18 digits: its bytes can only be made from its digits as text, which takes longer than the join would.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
+    _require_fast(join_filter)
     column = F.col(given) if isinstance(given, str) else given
     offsets = pa.array([0, 8 * join_filter.filter.num_blocks], pa.int32())
     words = pa.ListArray.from_arrays(offsets, pa.array(filter_words(join_filter.filter)))
@@ -52,6 +54,16 @@ def might_contain_column(spark: SparkSession, join_filter: JoinFilter, given: Co
     return F.when(F.typeof(column).isin(_same_values(join_filter.type)), test).otherwise(
         F.raise_error(error).cast("boolean")
     )
+
+
+def _require_fast(join_filter: JoinFilter) -> None:
+    kind = spark_type(join_filter.type)
+    if kind.kind is Kind.DECIMAL and kind.precision > LONG_DIGITS:
+        raise UnsupportedTypeError(
+            f"might_contain of {join_filter.name}.{format_name(join_filter.column)} would slow the query down",
+            found=f"{join_filter.type}, whose hash takes a hundred times that of a bigint",
+            hint=f"index a decimal of at most {LONG_DIGITS} digits, or leave out files with prune_join",
+        )
 
 
 def pruned_by_keys(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lakebloom.tables.columns import ColumnPath
 
 Action: TypeAlias = Literal["append", "replace", "delete", "touch", "refresh", "refresh fully", "optimize"]
+TRUTH_TESTS = ["IS TRUE", "IS NOT TRUE", "IS FALSE", "IS NOT FALSE", "IS UNKNOWN", "IS NOT UNKNOWN", "<=> true"]
 ACTIONS: list[Action] = ["append", "replace", "delete", "touch", "refresh", "refresh fully", "optimize"]
 
 # What no filter answers, and the columns that it needs.
@@ -27,6 +28,11 @@ OTHER_CONDITIONS = {
     "i <=> small": "i small", "d = f": "d f", "d = 0": "d", "isnan(d)": "d", "length(y) = 1": "y",
     "if(flag, i = 1, i = 2)": "flag i", "CASE WHEN i = 1 THEN true ELSE big = 2 END": "i big",
     "year(day) = 1970": "day", "s IS NULL": "s", "nvl(s.k, 2) = 2": "s", "CAST(at AS DATE) = DATE'1970-01-01'": "at",
+    "s = named_struct('k', 1L, 't', 'a')": "s", "s <=> named_struct('k', 1L, 't', CAST(NULL AS STRING))": "s",
+    "s IN (named_struct('k', 1L, 't', 'a'), named_struct('k', 2L, 't', ''))": "s", "(i, big) = (1, 1L)": "i big",
+    "array_contains(array(1, 2), i)": "i", "array_contains(array(1L, NULL), i)": "i", "coalesce(i = 1, false)": "i",
+    "array_contains(array(0.0D, double('NaN')), d)": "d", "array_contains(array(0.0D), f)": "f",
+    "d BETWEEN double('NaN') AND double('NaN')": "d", "cents BETWEEN 1 AND 2": "cents", "f BETWEEN 0 AND 0": "f",
     "rand() < 2": "", "true": "", "false": "", "CAST(NULL AS BOOLEAN)": "", "id % 2 = 0": "", "id = 1": "",
 }  # fmt: skip
 
@@ -114,6 +120,10 @@ def _conditions(columns: list[ColumnPath]) -> st.SearchStrategy[str]:
             some.map(lambda parts: f"({' AND '.join(parts)})"),
             some.map(lambda parts: f"({' OR '.join(parts)})"),
             inner.map(lambda part: f"(NOT {part})"),
+            st.tuples(inner, st.sampled_from(TRUTH_TESTS)).map(lambda both: f"(({both[0]}) {both[1]})"),
+            st.tuples(inner, inner, inner | st.just("NULL")).map(
+                lambda parts: "(CASE WHEN {} THEN {} ELSE {} END)".format(*parts)
+            ),
         )
 
     return st.recursive(leaf, grow, max_leaves=4)

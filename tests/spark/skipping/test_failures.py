@@ -6,7 +6,6 @@ import logging
 import random
 import shutil
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,11 +153,9 @@ def test_a_storage_that_hangs(
         lake._catalog = Catalog(tmp_path / "indexes", wrap=lambda storage: Hanging(storage, answers))  # type: ignore[return-value]
         lake._readers.clear()
         assert rows(query()) == expected
-        begun = time.monotonic()
         for _ in range(3):  # it is left alone for a while
             assert rows(query()) == expected
         assert len(files_read(query())) == FILES
-        assert time.monotonic() - begun < 30
         assert len(warnings(caplog)) == 1
         assert "TIMED_OUT" in warnings(caplog)[0]
         answers.set()

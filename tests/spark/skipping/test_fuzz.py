@@ -120,4 +120,4 @@ def test_no_case_changes_an_answer(spark: SparkSession, tmp_path: Path) -> None:
         assert found == expected
 
     law()
-    assert read["with"] < read["without"] * 0.9, f"skipping happens: {read}"
+    assert read["with"] < read["without"], "skipping happens; how much of it, test_predicates tells exactly"

@@ -9,7 +9,6 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
@@ -74,7 +73,7 @@ final class FilteredFiles {
         private final transient int[] words;
 
         Words(FilteredFiles files, int[] words) {
-            super(new Object[] {UnsafeArrayData.fromPrimitiveArray(words)});
+            super(new Object[] {JoinFilterPlan.blocks(words)});
             this.files = files;
             this.words = words;
         }
@@ -85,7 +84,7 @@ final class FilteredFiles {
             }
             int[] all = new int[words.length];
             Arrays.fill(all, -1);
-            return UnsafeArrayData.fromPrimitiveArray(all);
+            return JoinFilterPlan.blocks(all);
         }
 
         public Object get(int ordinal, DataType type) {

@@ -1,6 +1,8 @@
 package io.lakebloom.spark;
 
 import java.lang.reflect.Constructor;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Iterator;
@@ -11,6 +13,7 @@ import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -18,10 +21,12 @@ import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SessionState;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.Platform;
 import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Seq;
@@ -34,7 +39,9 @@ import scala.runtime.AbstractPartialFunction;
  *
  * Written as SQL over two made-up tables, one with the key and one with the words of the filter, and analysed by Spark;
  * then the plan takes the place of the first. The hash is computed once, in a projection below the tests, where it stays
- * because no rule of the optimizer comes after ours. Arithmetic wraps, whatever the session's mode.
+ * because no rule of the optimizer comes after ours. So is the block that it falls into, eight words out of an array of
+ * blocks: where Spark does not compile a whole stage each row carries its columns along, and must not carry the filter.
+ * Arithmetic wraps, whatever the session's mode.
  */
 final class JoinFilterPlan extends AbstractFunction0 {
     private static final long SEED_ZERO = -365884300664092260L;
@@ -43,7 +50,7 @@ final class JoinFilterPlan extends AbstractFunction0 {
     };
     private static final String ROWS = "lakebloom_rows";
     private static final String WORDS = "lakebloom_words";
-    static final String MARK = "__lakebloom_first_";
+    static final String MARK = "__lakebloom_block_";
 
     private final SparkSession session;
     private final LogicalPlan plan;
@@ -90,14 +97,13 @@ final class JoinFilterPlan extends AbstractFunction0 {
         StringBuilder tests = new StringBuilder();
         for (int i = 0; i < SALTS.length; i++) {
             tests.append(i == 0 ? "" : " AND ");
-            tests.append("(shiftrightunsigned(w[" + mark + " + " + i + "], shiftrightunsigned(low * ");
+            tests.append("(shiftrightunsigned(" + mark + "[" + i + "], shiftrightunsigned(low * ");
             tests.append(Integer.toString((int) SALTS[i])).append(", 27)) & 1) = 1");
         }
         long blocks = words.length / 8;
-        return "SELECT k FROM (SELECT k, w, CAST(h AS INT) AS low, "
-            + "CAST(shiftrightunsigned(shiftrightunsigned(h, 32) * " + blocks + "L, 32) * 8L AS INT) AS " + mark
-            + " FROM (SELECT k, xxhash64(" + SEED_ZERO + "L, " + hashed() + ") AS h, (SELECT w FROM " + WORDS
-            + ") AS w FROM " + ROWS + ")) WHERE " + tests;
+        return "SELECT k FROM (SELECT k, CAST(h AS INT) AS low, (SELECT w FROM " + WORDS + ")["
+            + "CAST(shiftrightunsigned(shiftrightunsigned(h, 32) * " + blocks + "L, 32) AS INT)] AS " + mark
+            + " FROM (SELECT k, xxhash64(" + SEED_ZERO + "L, " + hashed() + ") AS h FROM " + ROWS + ")) WHERE " + tests;
     }
 
     private String hashed() {
@@ -114,7 +120,8 @@ final class JoinFilterPlan extends AbstractFunction0 {
     }
 
     private LogicalPlan[] tables() throws Exception {
-        StructField[] fields = {DataTypes.createStructField("w", DataTypes.createArrayType(DataTypes.IntegerType, false), false)};
+        DataType block = DataTypes.createArrayType(DataTypes.IntegerType, false);
+        StructField[] fields = {DataTypes.createStructField("w", DataTypes.createArrayType(block, false), false)};
         Seq wordColumns = DataTypeUtils.toAttributes(new StructType(fields));
         Object row = files.row(words);
         List rowColumns = Collections.singletonList(key.withName("k"));
@@ -122,6 +129,31 @@ final class JoinFilterPlan extends AbstractFunction0 {
             local(CollectionConverters.asScala(rowColumns).toSeq(), Collections.emptyList()),
             local(wordColumns, Collections.singletonList(row))
         };
+    }
+
+    /**
+     * The words as an array of arrays of eight, in the bytes of Spark's unsafe arrays: the number of elements, a bit for
+     * each NULL, the elements; those that are arrays are offset and size, and follow.
+     */
+    static UnsafeArrayData blocks(int[] words) {
+        int number = words.length / 8;
+        int header = UnsafeArrayData.calculateHeaderPortionInBytes(number);
+        int innerHeader = UnsafeArrayData.calculateHeaderPortionInBytes(8);
+        int size = innerHeader + 32;
+        byte[] bytes = new byte[header + number * 8 + number * size];
+        ByteBuffer buffer = ByteBuffer.wrap(bytes).order(ByteOrder.nativeOrder());
+        buffer.putLong(0, (long) number);
+        for (int i = 0; i < number; i++) {
+            int start = header + number * 8 + i * size;
+            buffer.putLong(header + i * 8, ((long) start << 32) | (long) size);
+            buffer.putLong(start, 8L);
+            for (int j = 0; j < 8; j++) {
+                buffer.putInt(start + innerHeader + j * 4, words[i * 8 + j]);
+            }
+        }
+        UnsafeArrayData array = new UnsafeArrayData();
+        array.pointTo(bytes, (long) Platform.BYTE_ARRAY_OFFSET, bytes.length);
+        return array;
     }
 
     private static LogicalPlan local(Seq columns, List rows) throws Exception {

@@ -36,8 +36,12 @@ public final class LakebloomFileIndex implements FileIndex {
     private final String label;
     private final Listing first;
 
-    /** The purpose of leaving out files for the query's own condition; for a join's keys it is KEYS and the column. */
+    /**
+     * The purpose of leaving out files for the query's own condition, directly above the files or above something else;
+     * for a join's keys it is KEYS and the column.
+     */
     static final String FILTER = "filter";
+    static final String ABOVE = "filter above";
     static final String KEYS = "keys of ";
 
     /** Lists once, with the conditions on partitions, to know how much is left. */
@@ -181,12 +185,12 @@ public final class LakebloomFileIndex implements FileIndex {
         }
     }
 
-    /** The conditions on keys by which files were left out for the sake of joins. */
+    /** The conditions by which files were left out that are not directly above the files: those on a join's keys too. */
     static List keyConditions(FileIndex location) {
         List found = new ArrayList();
         while (location instanceof LakebloomFileIndex) {
             LakebloomFileIndex index = (LakebloomFileIndex) location;
-            if (index.purpose.startsWith(KEYS)) {
+            if (!index.purpose.equals(FILTER)) {
                 found.add(index.asked.condition);
             }
             location = index.base;

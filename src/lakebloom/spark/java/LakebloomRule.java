@@ -85,7 +85,11 @@ public final class LakebloomRule extends Rule {
     public TreeNode apply(TreeNode plan) {
         try {
             counts.meetCaches((LogicalPlan) plan);
-            return ((LogicalPlan) plan).transformUpWithSubqueries(new Rewrite(this));
+            Set fixed = new HashSet();
+            if (!indexes.isEmpty()) {
+                Above.collectFixed((LogicalPlan) plan, false, fixed);
+            }
+            return ((LogicalPlan) plan).transformUpWithSubqueries(new Rewrite(this, fixed));
         } catch (Throwable problem) {
             warn(problem);
             return plan;
@@ -126,19 +130,22 @@ public final class LakebloomRule extends Rule {
 
     private static final class Rewrite extends AbstractPartialFunction {
         private final LakebloomRule rule;
+        private final Set fixed;
 
-        Rewrite(LakebloomRule rule) {
+        /** The relations of a set keep all their files. */
+        Rewrite(LakebloomRule rule, Set fixed) {
             this.rule = rule;
+            this.fixed = fixed;
         }
 
         public boolean isDefinedAt(Object plan) {
-            return plan instanceof Join || plan instanceof Filter && ((Filter) plan).child() instanceof LogicalRelation;
+            return plan instanceof Join || plan instanceof Filter;
         }
 
         public Object applyOrElse(Object plan, Function1 otherwise) {
             if (isDefinedAt(plan)) {
                 try {
-                    return plan instanceof Join ? rule.rewrite((Join) plan) : rule.rewrite((Filter) plan);
+                    return plan instanceof Join ? rule.rewrite((Join) plan, fixed) : rule.rewrite((Filter) plan, fixed);
                 } catch (Throwable problem) {
                     rule.warn(problem);
                     rule.noteFailure(plan, problem);
@@ -149,25 +156,29 @@ public final class LakebloomRule extends Rule {
         }
     }
 
-    private LogicalPlan rewrite(Join join) throws Exception {
+    private LogicalPlan rewrite(Join join, Set fixed) throws Exception {
+        if (Above.holds(join, fixed)) {
+            return join;
+        }
         LogicalPlan fewerFiles = partners.rewritten(join);
         return fewerFiles instanceof Join ? joins.rewritten((Join) fewerFiles, indexes) : fewerFiles;
     }
 
-    private LogicalPlan rewrite(Filter filter) throws Exception {
-        LogicalRelation relation = (LogicalRelation) filter.child();
+    private LogicalPlan rewrite(Filter filter, Set fixed) throws Exception {
         if (filter.getTagValue(seen).isDefined()) {
             return filter; // the optimizer comes by several times
         }
-        ObjectNode note = mapper.createObjectNode();
-        LogicalRelation fewer = pruned(relation, filter.condition(), LakebloomFileIndex.FILTER, null, note);
-        if (fewer == null) {
-            if (!note.isEmpty()) {
-                filter.setTagValue(seen, note.toString());
-            }
+        Above above = Above.below((LogicalPlan) filter.child(), filter.condition());
+        if (above == null || fixed.contains(above.relation)) {
             return filter;
         }
-        return (LogicalPlan) filter.withNewChildren(CollectionConverters.asScala(Collections.singletonList((Object) fewer)).toSeq());
+        String purpose = above.relation == filter.child() ? LakebloomFileIndex.FILTER : LakebloomFileIndex.ABOVE;
+        ObjectNode note = mapper.createObjectNode();
+        LogicalRelation fewer = pruned(above.relation, above.condition, purpose, null, note);
+        if (fewer == null && !note.isEmpty()) {
+            filter.setTagValue(seen, note.toString());
+        }
+        return fewer == null ? filter : (LogicalPlan) filter.transformUp(new Partners.Exchange(above.relation, fewer));
     }
 
     private void noteFailure(Object plan, Throwable problem) {
@@ -270,18 +281,25 @@ public final class LakebloomRule extends Rule {
 
     /** The indexes that together could drop a file, each knowing a column that the condition names. */
     private List covering(Scan scan) {
-        List names = new ArrayList();
-        Set columns = new HashSet();
-        Set asked = scan.columns();
-        List roots = asked.isEmpty() ? null : scan.roots();
+        List here = new ArrayList();
+        List roots = scan.roots();
         for (Iterator it = indexes.iterator(); it.hasNext();) {
             Index index = (Index) it.next();
-            if (!Collections.disjoint(index.columns, asked) && index.meets(roots)) {
+            if (index.meets(roots)) {
+                here.add(index);
+            }
+        }
+        List names = new ArrayList();
+        Set columns = new HashSet();
+        Set asked = here.isEmpty() ? Collections.emptySet() : scan.columns();
+        for (Iterator it = here.iterator(); it.hasNext();) {
+            Index index = (Index) it.next();
+            if (!Collections.disjoint(index.columns, asked)) {
                 names.add(index.name);
                 columns.addAll(index.columns);
             }
         }
-        return scan.usable(columns) ? names : Collections.emptyList();
+        return !names.isEmpty() && scan.usable(columns) ? names : Collections.emptyList();
     }
 
     private LakebloomFileIndex.Asked ask(ObjectNode question, List names, CachedRows keys, ObjectNode note) throws Exception {

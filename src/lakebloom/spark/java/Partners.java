@@ -10,17 +10,22 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.InSet;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Repartition;
+import org.apache.spark.sql.catalyst.plans.logical.RepartitionByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.ResolvedHint;
 import org.apache.spark.sql.catalyst.plans.logical.Sort;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
@@ -32,7 +37,13 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SessionState;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.IntegralType;
+import org.apache.spark.sql.types.ShortType;
 import scala.Function1;
+import scala.Option;
+import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
@@ -52,8 +63,8 @@ final class Partners {
     LogicalPlan rewritten(Join join) throws Exception {
         LogicalPlan[] sides = {(LogicalPlan) join.left(), (LogicalPlan) join.right()};
         boolean changed = false;
-        for (Iterator it = Joins.pairs(join).iterator(); it.hasNext();) {
-            Joins.Pair pair = (Joins.Pair) it.next();
+        for (Iterator it = pairs(join).iterator(); it.hasNext();) {
+            Pair pair = (Pair) it.next();
             LogicalPlan few = sides[pair.side];
             if (isSafe(join, 1 - pair.side) && isAtHand(few)) {
                 Origin origin = origin(sides[1 - pair.side], pair.other);
@@ -72,13 +83,83 @@ final class Partners {
         return changed ? (LogicalPlan) join.withNewChildren(CollectionConverters.asScala(Arrays.asList(sides)).toSeq()) : join;
     }
 
+    /** A column of one side that must equal something made of the other's columns. */
+    private static final class Pair {
+        final int side;
+        final Expression key;
+        final AttributeReference other;
+
+        Pair(int side, Expression key, AttributeReference other) {
+            this.side = side;
+            this.key = key;
+            this.other = other;
+        }
+    }
+
+    /** The equalities of a join, each from both sides. */
+    private static List pairs(Join join) {
+        List found = new ArrayList();
+        List conditions = join.condition().isEmpty() ? Collections.emptyList() : Conditions.ands((Expression) join.condition().get());
+        LogicalPlan[] sides = {(LogicalPlan) join.left(), (LogicalPlan) join.right()};
+        for (Iterator it = conditions.iterator(); it.hasNext();) {
+            Object part = it.next();
+            if (part instanceof EqualTo) {
+                List children = CollectionConverters.asJava(((EqualTo) part).children());
+                for (int i = 0; i < 4; i++) {
+                    Expression key = (Expression) children.get(i % 2);
+                    AttributeReference other = column((Expression) children.get(1 - i % 2));
+                    boolean fits = key.deterministic() && !key.references().isEmpty() && !SubqueryExpression.hasSubquery(key)
+                        && key.references().subsetOf(sides[i / 2].outputSet());
+                    if (fits && other != null && Joins.has(sides[1 - i / 2], other)) {
+                        found.add(new Pair(i / 2, key, other));
+                    }
+                }
+            }
+        }
+        return found;
+    }
+
+    /** A column, or one that Spark has made wider to compare it; null for anything else. */
+    private static AttributeReference column(Expression e) {
+        if (e instanceof Cast && isWidened(((Expression) ((Cast) e).child()).dataType(), e.dataType())) {
+            return column((Expression) ((Cast) e).child());
+        }
+        return e instanceof AttributeReference ? (AttributeReference) e : null;
+    }
+
+    private static boolean isWidened(DataType from, DataType to) {
+        return from instanceof IntegralType && to instanceof IntegralType && Cast.canUpCast(from, to);
+    }
+
+    /** Keys in the type of a column that is as wide or narrower: those that it cannot hold have no partner. */
+    private static Set narrowed(Set keys, DataType type) {
+        Set found = new HashSet();
+        for (Iterator it = keys.iterator(); it.hasNext();) {
+            Object key = it.next();
+            long number = key instanceof Number ? ((Number) key).longValue() : 0;
+            if (type instanceof IntegerType) {
+                if (number == (int) number) {
+                    found.add(Integer.valueOf((int) number));
+                }
+            } else if (type instanceof ShortType) {
+                if (number == (short) number) {
+                    found.add(Short.valueOf((short) number));
+                }
+            } else {
+                found.add(key);
+            }
+        }
+        return found;
+    }
+
     /** Whether rows of a side that have no partner are in no result and decide about none. */
     private static boolean isSafe(Join join, int side) {
         String type = join.joinType().toString();
         if (type.equals("Inner") || type.equals("LeftSemi")) {
             return true;
         }
-        return side == 1 ? type.equals("LeftOuter") || type.equals("LeftAnti") : type.equals("RightOuter");
+        boolean asksRight = type.equals("LeftOuter") || type.equals("LeftAnti") || type.startsWith("ExistenceJoin");
+        return side == 1 ? asksRight : type.equals("RightOuter");
     }
 
     /** Whether rows are in memory already, and few. */
@@ -106,12 +187,17 @@ final class Partners {
     }
 
     /** The distinct keys of rows at hand that are not NULL; null where there are too many. */
-    private Set keys(LogicalPlan plan, AttributeReference key) throws Exception {
-        List column = Collections.singletonList(key);
+    private Set keys(LogicalPlan plan, Expression key) throws Exception {
+        List column = Collections.singletonList(key instanceof AttributeReference ? key : (Object) named(key));
         LogicalPlan wanted = new Project(CollectionConverters.asScala(column).toSeq(), plan);
         Object session = rule.session();
         SessionState state = (SessionState) session.getClass().getMethod("sessionState").invoke(session);
         return keys(state.executePlan(wanted, state.executePlan$default$2()));
+    }
+
+    private static Alias named(Expression e) {
+        Seq nothing = CollectionConverters.asScala(Collections.emptyList()).toSeq();
+        return new Alias(e, "key", NamedExpression$.MODULE$.newExprId(), nothing, Option.empty(), nothing);
     }
 
     /** The distinct values of a query with one column; null where there are too many. */
@@ -132,10 +218,11 @@ final class Partners {
 
     /** The plan without the files that hold none of the keys, or the plan itself. */
     LogicalPlan pruned(LogicalPlan plan, Origin origin, Set keys, String purpose, CachedRows cached) throws Exception {
-        if (keys == null || keys.isEmpty()) {
+        Set wanted = keys == null ? Collections.emptySet() : narrowed(keys, origin.column.dataType());
+        if (wanted.isEmpty()) {
             return plan;
         }
-        Expression condition = new InSet(origin.column, CollectionConverters.asScala(keys).toSet());
+        Expression condition = new InSet(origin.column, CollectionConverters.asScala(wanted).toSet());
         LogicalRelation fewer = rule.pruned(origin.relation, condition, purpose, cached, JsonNodeFactory.instance.objectNode());
         if (fewer == null || ((LakebloomFileIndex) ((HadoopFsRelation) fewer.relation()).location()).keepsAll()) {
             return plan;
@@ -143,7 +230,8 @@ final class Partners {
         return (LogicalPlan) plan.transformUp(new Exchange(origin.relation, fewer));
     }
 
-    private static final class Exchange extends AbstractPartialFunction {
+    /** Puts a relation in the place of another. */
+    static final class Exchange extends AbstractPartialFunction {
         private final LogicalPlan old;
         private final LogicalPlan made;
 
@@ -184,7 +272,8 @@ final class Partners {
         /** Whether an index may know which files hold keys of this type. */
         boolean isAskable(LakebloomRule rule, Expression key) {
             Scan scan = new Scan(relation, null);
-            return column.dataType().equals(key.dataType()) && scan.listsPlainFiles() && scan.isStored(column)
+            boolean sameValues = column.dataType().equals(key.dataType()) || isWidened(column.dataType(), key.dataType());
+            return sameValues && scan.listsPlainFiles() && scan.isStored(column)
                 && rule.covers(scan, column.name());
         }
     }

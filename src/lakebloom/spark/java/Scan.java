@@ -42,6 +42,7 @@ public final class Scan {
     final Expression condition;
     private final Conditions conditions;
     private final List conjuncts;
+    private ObjectNode tree;
 
     /** The condition may be null. */
     public Scan(LogicalRelation relation, Expression condition) {
@@ -81,23 +82,25 @@ public final class Scan {
         return roots;
     }
 
-    /** The columns that the condition compares, as "usable" names them. */
+    /** The columns that the condition compares, as indexes are compared by. */
     public Set columns() {
         Set found = new HashSet();
-        for (Iterator it = conjuncts.iterator(); it.hasNext();) {
-            conditions.collectColumns((Expression) it.next(), found);
+        if (condition != null) {
+            Trees.collectColumns(tree(), found);
         }
         return found;
     }
 
     /** Whether filters of these columns could drop a file. */
     public boolean usable(Set columns) {
-        for (Iterator it = conjuncts.iterator(); it.hasNext();) {
-            if (conditions.usable((Expression) it.next(), columns, false)) {
-                return true;
-            }
+        return condition != null && Trees.isUsable(tree(), columns);
+    }
+
+    private ObjectNode tree() {
+        if (tree == null) {
+            tree = conditions.json(conjuncts);
         }
-        return false;
+        return tree;
     }
 
     /** The conditions that decide about whole partitions: Spark applies them when it lists. */
@@ -150,7 +153,7 @@ public final class Scan {
             options.put((String) option.getKey(), (String) option.getValue());
         }
         session(question.putObject("session"));
-        question.set("predicate", condition == null ? (JsonNode) mapper.nullNode() : conditions.json(conjuncts));
+        question.set("predicate", condition == null ? (JsonNode) mapper.nullNode() : tree());
         return question;
     }
 

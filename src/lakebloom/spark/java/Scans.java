@@ -5,8 +5,12 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -29,13 +33,25 @@ final class Scans {
 
     /** Describes the scans of an optimized plan, also those in subqueries and in cached plans. */
     static void describe(LogicalPlan plan, ArrayNode scans, ObjectMapper mapper, LakebloomRule rule) throws Exception {
+        Set fixed = new HashSet();
+        Above.collectFixed(plan, false, fixed);
+        describe(plan, scans, mapper, rule, fixed, false);
+    }
+
+    /** Stopped is a condition above a plan that says nothing about the files below. */
+    private static void describe(
+            LogicalPlan plan, ArrayNode scans, ObjectMapper mapper, LakebloomRule rule, Set fixed, boolean stopped)
+            throws Exception {
         if (plan instanceof Filter && isFiles(((Filter) plan).child())) {
             LogicalRelation relation = (LogicalRelation) ((Filter) plan).child();
             ObjectNode scan = new Scan(relation, ((Filter) plan).condition()).description(mapper, rule);
             scan.put("seen", rule.seen((Filter) plan));
+            scan.put("needs_all_rows", fixed.contains(relation));
             scans.add(scan);
         } else if (isFiles(plan)) {
-            scans.add(new Scan((LogicalRelation) plan, null).description(mapper, rule));
+            ObjectNode scan = new Scan((LogicalRelation) plan, null).description(mapper, rule);
+            scan.put("needs_all_rows", fixed.contains(plan) || stopped);
+            scans.add(scan);
         } else if (plan instanceof InMemoryRelation) {
             for (Iterator it = CollectionConverters.asJava(plan.innerChildren()).iterator(); it.hasNext();) {
                 Object cached = it.next();
@@ -49,12 +65,24 @@ final class Scans {
         for (Iterator it = CollectionConverters.asJava(plan.children()).iterator(); it.hasNext();) {
             LogicalPlan child = (LogicalPlan) it.next();
             if (!(plan instanceof Filter && isFiles(child))) {
-                describe(child, scans, mapper, rule);
+                boolean stops = plan instanceof Filter && isAsked(((Filter) plan).condition())
+                    && Above.below(child, ((Filter) plan).condition()) == null;
+                describe(child, scans, mapper, rule, fixed, plan.children().size() == 1 && (stopped || stops));
             }
         }
         for (Iterator it = CollectionConverters.asJava(plan.subqueries()).iterator(); it.hasNext();) {
-            describe((LogicalPlan) it.next(), scans, mapper, rule);
+            describe((LogicalPlan) it.next(), scans, mapper, rule, fixed, false);
         }
+    }
+
+    /** Whether a condition is more than the "k IS NOT NULL" that Spark adds by itself. */
+    private static boolean isAsked(Expression condition) {
+        for (Iterator it = Conditions.ands(condition).iterator(); it.hasNext();) {
+            if (!(it.next() instanceof IsNotNull)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static boolean isFiles(LogicalPlan plan) {

@@ -1,0 +1,183 @@
+package io.lakebloom.spark;
+
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.InputFileName;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression;
+import org.apache.spark.sql.catalyst.expressions.Nondeterministic;
+import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.expressions.Rand;
+import org.apache.spark.sql.catalyst.expressions.Randn;
+import org.apache.spark.sql.catalyst.expressions.UserDefinedExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Expand;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Sample;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import scala.Function1;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Conditions that stand above something else than files: what they say about the rows of the files, and where they say
+ * nothing because what lies between needs all rows.
+ *
+ * Spark itself moves conditions as far down as it can. It stops at what makes several rows of one (grouping sets) and
+ * at input_file_name(); each row above still comes from one row below, and the condition holds for that one.
+ */
+final class Above {
+    private static final String PLAIN = "org.apache.spark.sql.catalyst.expressions.";
+    final LogicalRelation relation;
+    final Expression condition;
+
+    private Above(LogicalRelation relation, Expression condition) {
+        this.relation = relation;
+        this.condition = condition;
+    }
+
+    /** A condition above a plan as one on the files that it reads; null where there is none. */
+    static Above below(LogicalPlan plan, Expression condition) {
+        if (plan instanceof LogicalRelation) {
+            boolean isFiles = ((LogicalRelation) plan).relation() instanceof HadoopFsRelation;
+            return isFiles ? new Above((LogicalRelation) plan, condition) : null;
+        }
+        if (plan instanceof Project && isByRow((Project) plan)) {
+            List shown = CollectionConverters.asJava(((Project) plan).projectList());
+            return below(child(plan), exchanged(condition, shown, plan));
+        }
+        if (plan instanceof Expand) {
+            Expression any = null;
+            for (Iterator it = CollectionConverters.asJava(((Expand) plan).projections()).iterator(); it.hasNext();) {
+                List shown = CollectionConverters.asJava((scala.collection.Seq) it.next());
+                Expression one = exchanged(condition, shown, plan);
+                any = any == null ? one : new Or(any, one);
+            }
+            return any == null ? null : below(child(plan), any);
+        }
+        boolean passes = plan instanceof Filter && plan.deterministic() || plan instanceof Sample && isWhole((Sample) plan);
+        return passes ? below(child(plan), condition) : null;
+    }
+
+    private static LogicalPlan child(LogicalPlan plan) {
+        return (LogicalPlan) CollectionConverters.asJava(plan.children()).get(0);
+    }
+
+    /** Whether each row is made from the one below, wherever that lies. */
+    private static boolean isByRow(Project plan) {
+        for (Iterator it = CollectionConverters.asJava(plan.projectList()).iterator(); it.hasNext();) {
+            if (!isByRow((Expression) it.next())) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean isByRow(Expression e) {
+        if (e.deterministic() || e instanceof InputFileName) {
+            return true;
+        }
+        boolean isOwn = e instanceof Nondeterministic || e instanceof UserDefinedExpression || !e.getClass().getName().startsWith(PLAIN);
+        List children = CollectionConverters.asJava(e.children());
+        boolean any = false;
+        for (Iterator it = children.iterator(); it.hasNext() && !isOwn;) {
+            Expression child = (Expression) it.next();
+            any |= !child.deterministic();
+            isOwn |= !isByRow(child);
+        }
+        return any && !isOwn;
+    }
+
+    private static boolean isWhole(Sample sample) {
+        return !sample.withReplacement() && sample.lowerBound() <= 0 && sample.upperBound() >= 1;
+    }
+
+    /** The condition over what a plan's columns are made of. */
+    private static Expression exchanged(Expression condition, List shown, LogicalPlan plan) {
+        Map known = new HashMap();
+        Iterator names = CollectionConverters.asJava(plan.output()).iterator();
+        for (Iterator it = shown.iterator(); it.hasNext();) {
+            Expression made = (Expression) it.next();
+            known.put(((Attribute) names.next()).exprId(), made instanceof Alias ? (Expression) ((Alias) made).child() : made);
+        }
+        return (Expression) condition.transformUp(new Exchange(known));
+    }
+
+    private static final class Exchange extends AbstractPartialFunction {
+        private final Map known;
+
+        Exchange(Map known) {
+            this.known = known;
+        }
+
+        public boolean isDefinedAt(Object e) {
+            return e instanceof AttributeReference && known.containsKey(((NamedExpression) e).exprId());
+        }
+
+        public Object applyOrElse(Object e, Function1 otherwise) {
+            return isDefinedAt(e) ? known.get(((NamedExpression) e).exprId()) : otherwise.apply(e);
+        }
+    }
+
+    /**
+     * Adds the relations of files whose rows must lie as they do, because a sample or rand(seed) above takes rows by
+     * their place in a partition: with fewer files it would take others.
+     */
+    static void collectFixed(LogicalPlan plan, boolean isFixed, Set found) {
+        boolean fixed = isFixed || plan instanceof Sample && !isWhole((Sample) plan) || hasSeed(plan);
+        if (fixed && plan instanceof LogicalRelation) {
+            found.add(plan);
+        }
+        for (Iterator it = CollectionConverters.asJava(plan.children()).iterator(); it.hasNext();) {
+            collectFixed((LogicalPlan) it.next(), fixed, found);
+        }
+        for (Iterator it = CollectionConverters.asJava(plan.subqueries()).iterator(); it.hasNext();) {
+            collectFixed((LogicalPlan) it.next(), false, found);
+        }
+    }
+
+    private static boolean hasSeed(LogicalPlan plan) {
+        for (Iterator it = CollectionConverters.asJava(plan.expressions()).iterator(); it.hasNext();) {
+            if (hasSeed((Expression) it.next())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean hasSeed(Expression e) {
+        if (e.deterministic()) {
+            return false;
+        }
+        if (e instanceof Rand && !((Rand) e).hideSeed() || e instanceof Randn && !((Randn) e).hideSeed()) {
+            return true;
+        }
+        for (Iterator it = CollectionConverters.asJava(e.children()).iterator(); it.hasNext();) {
+            if (hasSeed((Expression) it.next())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Whether one of the relations in a set is part of a plan. */
+    static boolean holds(LogicalPlan plan, Set relations) {
+        if (relations.isEmpty() || relations.contains(plan)) {
+            return !relations.isEmpty();
+        }
+        for (Iterator it = CollectionConverters.asJava(plan.children()).iterator(); it.hasNext();) {
+            if (holds((LogicalPlan) it.next(), relations)) {
+                return true;
+            }
+        }
+        return false;
+    }
+}
