@@ -14,6 +14,7 @@ import pytest
 from lakebloom import BloomIndexConfig, Lakebloom
 from lakebloom.index import advise
 from lakebloom.index.catalog import Catalog
+from lakebloom.predicate.reasons import Reason
 from tests.index.test_corruption import WAYS
 from tests.spark.skipping.support import EXACT, configured, each, files_read, rows, skipping
 from tests.spark.support import keys
@@ -163,6 +164,24 @@ def test_a_storage_that_hangs(
     monkeypatch.setattr(advise, "_REST_S", 0.0)
     lake._skipping.callback._advisor._resting_until_s.clear()
     with skipping(lake):
+        assert files_read(query()) == ["1.parquet"]
+
+
+def test_a_storage_that_hangs_while_skipping_is_enabled(
+    spark: SparkSession, lake: Lakebloom, tmp_path: Path, query: Callable[[], DataFrame]
+) -> None:
+    """enable() and explain come back, queries read everything, and the index is said to have timed out."""
+    expected = rows(query())
+    answers = threading.Event()
+    lake._catalog = Catalog(tmp_path / "indexes", wrap=lambda storage: Hanging(storage, answers))  # type: ignore[return-value]
+    with configured(spark, {"spark.lakebloom.query.timeoutMs": "50"}), skipping(lake):
+        frame = query()
+        (scan,) = lake.explain(frame).scans
+        assert [(index.name, index.reason) for index in scan.indexes] == [("x", Reason.TIMED_OUT)]
+        assert scan.files_kept == FILES
+        assert rows(frame) == expected
+    answers.set()
+    with configured(spark, {"spark.lakebloom.query.timeoutMs": "600000"}), skipping(lake):
         assert files_read(query()) == ["1.parquet"]
 
 

@@ -79,8 +79,12 @@ final class FilteredFiles {
         }
 
         public ArrayData getArray(int ordinal) {
-            if (files.haveAll()) {
-                return super.getArray(ordinal);
+            try {
+                if (files.haveAll()) {
+                    return super.getArray(ordinal);
+                }
+            } catch (Exception problem) {
+                // What cannot be listed here, the scan itself will tell.
             }
             int[] all = new int[words.length];
             Arrays.fill(all, -1);

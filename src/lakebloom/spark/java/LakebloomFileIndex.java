@@ -79,7 +79,11 @@ public final class LakebloomFileIndex implements FileIndex {
 
         /** Whether the keys that were asked for are still those of the query. */
         boolean holds() {
-            return keys == null || keys.areThere();
+            try {
+                return keys == null || keys.areThere();
+            } catch (Exception problem) {
+                return false;
+            }
         }
     }
 
