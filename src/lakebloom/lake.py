@@ -22,6 +22,7 @@ from lakebloom.errors import (
 )
 from lakebloom.index.ask import Reader, candidate_table
 from lakebloom.index.catalog import Catalog
+from lakebloom.index.current_table import recorded_table
 from lakebloom.index.settings import TIMEOUT_KEY, Settings
 from lakebloom.spark.conf import default_location, settings_of
 from lakebloom.store.records import ColumnRecord
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from lakebloom.index.building import Workshop
     from lakebloom.index.config import BloomIndexConfig
+    from lakebloom.index.current_table import CurrentTable
     from lakebloom.index.joins import JoinFilters
     from lakebloom.index.lookup import Lookups
     from lakebloom.index.maintain.repair import Salvage
@@ -56,9 +58,11 @@ if TYPE_CHECKING:
         VerifyReport,
         VersionRecord,
     )
+    from lakebloom.index.snapshot import Snapshot
     from lakebloom.index.worth import ColumnAdvice
     from lakebloom.predicate.tree import Predicate
     from lakebloom.printing import RecordTable
+    from lakebloom.spark.catalog_tables import CatalogTables
     from lakebloom.spark.skipping import Skipping
     from lakebloom.store.records import Entry, SourceRecord
     from lakebloom.tables.columns import ColumnPath
@@ -98,6 +102,7 @@ class Lakebloom:
         self._known_join_filters: JoinFilters | None = None
         self._registered = False
         self._published: dict[str, Entry] = {}
+        self._tables: CatalogTables | None = None
 
     def __repr__(self) -> str:
         session = "without Spark" if self._spark is None else f"with Spark {self._spark.version}"
@@ -116,6 +121,16 @@ class Lakebloom:
     def catalog(self) -> Catalog:
         """The indexes as tools see them: their logs and their files."""
         return self._catalog
+
+    def _current(self, snapshot: Snapshot) -> CurrentTable:
+        """Return the table of an index as it is now: a session asks its catalog, without one the index remembers."""
+        if self._spark is None or snapshot.entry.source.catalog is None:
+            return recorded_table(snapshot)
+        if self._tables is None:
+            from lakebloom.spark.catalog_tables import CatalogTables
+
+            self._tables = CatalogTables(self._spark)
+        return self._tables.of_snapshot(snapshot)
 
     def _settings(self) -> Settings:
         return Settings() if self._spark is None else settings_of(self._spark)
@@ -284,7 +299,7 @@ class Lakebloom:
         """
         from lakebloom.index.verify import verify_index
 
-        return verify_index(self._catalog.index(name), sample, self._catalog.options)
+        return verify_index(self._catalog.index(name), sample, self._catalog.options, self._current)
 
     def repair_index(self, name: str, *, progress: Callable[[Progress], None] | None = None) -> RepairReport:
         """Mend a damaged index, and tell what was done: what is damaged is dropped, and built anew from the table.
@@ -338,7 +353,7 @@ class Lakebloom:
         from lakebloom.printing import RecordTable
 
         names = self._catalog.names() if name is None else [name]
-        found = [status_of(self._catalog.index(each), self._catalog.options) for each in names]
+        found = [status_of(self._catalog.index(each), self._catalog.options, self._current) for each in names]
         return RecordTable([each for each in found if name is not None or each.state != "deleted"])
 
     def history(self, name: str) -> RecordTable[VersionRecord]:
@@ -356,7 +371,7 @@ class Lakebloom:
         from lakebloom.report import gather, render
 
         chosen = None if predicate is None else self._predicate(name, predicate)
-        page = render(gather(self._catalog, name, chosen)).encode()
+        page = render(gather(self._catalog, name, chosen, self._current)).encode()
         target = pathlib.Path(path)
         try:
             target.write_bytes(page)
@@ -388,7 +403,7 @@ class Lakebloom:
 
         The answer is about the files as they were indexed. One that is new or changed since is not in it.
         """
-        found = self._reader(name).candidates(self._predicate(name, predicate), self._catalog.options)
+        found = self._reader(name).candidates(self._predicate(name, predicate), self._catalog.options, self._current)
         return candidate_table(found)
 
     def lookup(
@@ -408,7 +423,7 @@ class Lakebloom:
         if name not in self._lookups:
             from lakebloom.index.lookup import Lookups
 
-            self._lookups[name] = Lookups(self._reader(name), self._catalog.options)
+            self._lookups[name] = Lookups(self._reader(name), self._catalog.options, self._current)
         return self._lookups[name].rows(predicate, columns, limit, unindexed)
 
     def register_source(self) -> None:
@@ -426,15 +441,19 @@ class Lakebloom:
         self, name: str, predicate: Predicate | str | None = None, columns: Sequence[str] | None = None
     ) -> DataFrame:
         """Return the rows for which the predicate is TRUE as a DataFrame, read through the index by the data source."""
-        from lakebloom.spark.data_source import load
+        from lakebloom.spark.data_source import changed_table, load
 
         spark, _ = self._workshop(None)
         if not self._registered or self._catalog.options:  # another object's options may have come since
             self.register_source()
         chosen = None if predicate is None else self._predicate(name, predicate)
-        table = self._reader(name).snapshot().entry.source
+        snapshot = self._reader(name).snapshot()
+        changed = changed_table(snapshot, self._current)
+        table = snapshot.entry.source if changed is None else changed.source
         limit_ms = self._settings().query_timeout_ms
-        return load(spark, name, chosen, columns, table=table, location=self.location, timeout_ms=limit_ms)
+        return load(
+            spark, name, chosen, columns, table=table, location=self.location, timeout_ms=limit_ms, changed=changed
+        )
 
     def sql(self, text: str) -> DataFrame:
         """Run ``CREATE BLOOM INDEX …``, ``SHOW BLOOM INDEXES`` and the like (docs/SQL.md); all else is Spark's SQL."""
@@ -503,7 +522,7 @@ class Lakebloom:
 
         spark, _ = self._workshop(None)
         snapshot = self._reader(name).snapshot()
-        files = SparkBuilder(spark, self._catalog).list_files(snapshot.entry.source)
+        files = SparkBuilder(spark, self._catalog).list_files(self._current(snapshot))
         found = self._join_filters().of(snapshot, parse_name(column), files, self._settings())
         return might_contain_column(spark, found, spark_column)
 

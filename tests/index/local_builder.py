@@ -12,6 +12,7 @@ from lakebloom.errors import NotFoundError
 from lakebloom.index.build_segment import build_segment
 from lakebloom.index.building import Workshop
 from lakebloom.index.catalog import Catalog
+from lakebloom.index.current_table import CurrentTable
 from lakebloom.index.plan import BuildPlan, BuildResult, FileGroup, Progress
 from lakebloom.index.settings import Settings
 from lakebloom.store.records import ColumnRecord, SourceRecord
@@ -31,9 +32,12 @@ class LocalBuilder:
         self._catalog = catalog
         self._tasks = tasks
 
-    def list_files(self, source: SourceRecord) -> list[TableFile]:
+    def table(self, source: SourceRecord) -> CurrentTable:
+        return CurrentTable(source)
+
+    def list_files(self, table: CurrentTable) -> list[TableFile]:
         try:
-            return list_files(source.locations, {})
+            return list_files(table.locations, {})
         except NotFoundError:
             return []
 

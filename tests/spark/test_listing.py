@@ -8,7 +8,8 @@ import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import NotFoundError
-from lakebloom.spark.listing import list_source, list_with_spark
+from lakebloom.index.current_table import CurrentTable
+from lakebloom.spark.listing import list_table, list_with_spark
 from lakebloom.store.records import SourceRecord
 from lakebloom.tables.glob import escape
 from lakebloom.tables.listing import list_files
@@ -58,7 +59,7 @@ def test_data_that_only_spark_reaches(
     monkeypatch.setattr(listing, "reachable", lambda _: False)
     monkeypatch.setattr(build, "reachable", lambda uri: uri.endswith("/by_k"))
     source = SourceRecord("parquet", (escape(f"file://{lakehouse}/parts"), f"file://{lakehouse}/gone"))
-    assert list_source(spark, source, {}) == list_files([f"file://{lakehouse}/parts"])
+    assert list_table(spark, CurrentTable(source), {}) == list_files([f"file://{lakehouse}/parts"])
     lake.create_index(lakehouse / "parts", BloomIndexConfig("by_k", ["k"], fpp=1e-6))
     assert len(indexed(lake, "by_k")) == 4
     assert kept(lake, "by_k", col("k") == 3) == ["1.parquet"]

@@ -10,19 +10,20 @@ import pyarrow as pa
 
 from lakebloom.errors import CorruptIndexError, InvalidArgumentError
 from lakebloom.index.as_read import AsRead
+from lakebloom.index.current_table import recorded_table
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.index.threads import CORES, REQUESTS, pool
 from lakebloom.predicate.prune import Pruner
 from lakebloom.predicate.tree import Node, renamed
 from lakebloom.storage import to_local_path
 from lakebloom.storage.metered import Metered
-from lakebloom.tables.listing import require_plain_locations
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeVar
 
     from lakebloom.index.catalog import Index
+    from lakebloom.index.current_table import CurrentTable
     from lakebloom.predicate.prune import Pruned, Resolver
     from lakebloom.predicate.tree import Predicate
     from lakebloom.predicate.units import IntArray, UnitFilters
@@ -83,10 +84,19 @@ class Reader:
                 if self.snapshot().entry == snapshot.entry:
                     raise
 
-    def candidates(self, predicate: Predicate, options: Mapping[str, str] | None = None) -> list[Candidate]:
-        """Return the units that can match. Raises UnsupportedSourceError for a table that is none of plain files."""
+    def candidates(
+        self,
+        predicate: Predicate,
+        options: Mapping[str, str] | None = None,
+        current: Callable[[Snapshot], CurrentTable] = recorded_table,
+    ) -> list[Candidate]:
+        """Return the units that can match of files that the table may have now, by their names.
+
+        ``current`` tells what the table of a version is. Raises UnsupportedSourceError for a table that is none of
+        plain files.
+        """
         require_predicate(predicate)
-        return self.with_newest(lambda snapshot: _plain_candidates(snapshot, predicate, options))
+        return self.with_newest(lambda snapshot: _candidates_now(snapshot, predicate, options, current(snapshot)))
 
 
 def require_predicate(predicate: object) -> None:
@@ -135,9 +145,12 @@ def ask_each(pruner: Pruner, segments: Sequence[UnitFilters], *, remote: bool) -
     return [first, *pool(workers).map(pruner.can_match, segments[1:])]
 
 
-def _plain_candidates(snapshot: Snapshot, predicate: Predicate, options: Mapping[str, str] | None) -> list[Candidate]:
-    require_plain_locations(snapshot.entry.source.locations, options)
-    return candidates_of(snapshot, renamed(predicate, snapshot.names.require))
+def _candidates_now(
+    snapshot: Snapshot, predicate: Predicate, options: Mapping[str, str] | None, table: CurrentTable
+) -> list[Candidate]:
+    table.require_plain(options)
+    found = candidates_of(snapshot, renamed(predicate, snapshot.names.require))
+    return [candidate for candidate in found if table.may_hold(candidate.file.uri)]
 
 
 def candidates_of(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:

@@ -13,6 +13,7 @@ from lakebloom.index.plan import GLOBAL_BLOCK_STEP, BuildPlan, BuildResult, grou
 from lakebloom.sbbf import sizing
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 from lakebloom.storage.permissions import match_table
+from lakebloom.store.records import FOLDERS
 from lakebloom.tables.files import is_reachable
 from lakebloom.tables.parquet_columns import ColumnSpec
 
@@ -199,7 +200,7 @@ def discard(index: Index, operation_id: str, committed: Entry | None = None) -> 
     """Delete what an operation wrote and did not commit. What cannot be deleted now is left to vacuum."""
     named = frozenset[str]() if committed is None else committed.paths
     with suppress(StorageError):
-        written = [file.path for folder in ("segments", "global") for file in index.storage.list(folder)]
+        written = [file.path for folder in FOLDERS for file in index.storage.list(folder)]
         for path in written:
             if f"/{operation_id}-" in path and path not in named:
                 index.storage.delete(path)

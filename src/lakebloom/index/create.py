@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from lakebloom.index.building import Workshop
     from lakebloom.index.catalog import Index
     from lakebloom.index.config import BloomIndexConfig
+    from lakebloom.index.current_table import CurrentTable
     from lakebloom.index.plan import BuildPlan, BuildResult
     from lakebloom.store.records import SegmentRecord, SourceRecord
     from lakebloom.tables.columns import ColumnPath
@@ -53,6 +54,7 @@ class _Prepared:
     """All that is known before the first byte is written."""
 
     record: ConfigRecord
+    table: CurrentTable
     files: list[TableFile]
     plan: BuildPlan
     price: PriceTag
@@ -97,7 +99,7 @@ def create_index(
             state="active",
             writer=WRITER,
             config=prepared.record,
-            source=source,
+            source=prepared.table.stored(index.storage, plan.build_id),
             segments=result.segments,
             global_filters=store_globals(index, plan, result, result.segments),
             summary=summary_of(result),
@@ -125,14 +127,15 @@ def _prepared(
         if from_embedded:
             require_takeable(record, source)
     with phases.timed("list"):
-        files = workshop.builder.list_files(source)
+        table = workshop.builder.table(source)
+        files = workshop.builder.list_files(table)
         if not files:
             raise NoFilesError(
                 "there is nothing to index", found=f"no files in {', '.join(source.locations)}", hint="check the path"
             )
         shape = shape_of(workshop, record, source, files)
         plan = plan_build(workshop, record, source, files, files, shape, from_embedded=from_embedded)
-    return _Prepared(record, files, plan, PriceTag.of(record, source, files, shape, plan.fpp))
+    return _Prepared(record, table, files, plan, PriceTag.of(record, source, files, shape, plan.fpp))
 
 
 def store_globals(

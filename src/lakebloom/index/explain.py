@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lakebloom.index.advise import Advice, Advisor, Reading, Unanswered
+from lakebloom.index.current_table import places_of
 from lakebloom.index.query_reports import FileState, IndexReport, PartReport, QueryReport, ScanReport, Use
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.text import to_text
@@ -19,7 +20,6 @@ from lakebloom.predicate.tree import And, Predicate
 from lakebloom.storage import to_local_path
 from lakebloom.tables.columns import format_name
 from lakebloom.tables.files import is_same, spark_file
-from lakebloom.tables.glob import fixed_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -90,7 +90,7 @@ def explain(
 
 def covers(entry: Entry, roots: Iterable[str]) -> bool:
     """Tell whether an index is about a place that a query reads, or a part of it."""
-    places = [fixed_part(location) for location in entry.source.locations]
+    places = places_of(entry.source)
     return any(_within(root, place) or _within(place, root) for root in roots for place in places)
 
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import NotFoundError
+from lakebloom.index.current_table import recorded_table
 from lakebloom.tables.files import is_same
-from lakebloom.tables.listing import list_files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from lakebloom.index.current_table import CurrentTable
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.tables.files import TableFile
 
@@ -39,14 +40,18 @@ class Freshness:
         return len(self.current) / len(self.listed) if self.listed else 1.0
 
 
-def freshness(snapshot: Snapshot, options: Mapping[str, str]) -> Freshness:
+def freshness(
+    snapshot: Snapshot, options: Mapping[str, str], current: Callable[[Snapshot], CurrentTable] = recorded_table
+) -> Freshness:
     """Compare an index with a new listing of its table. A table that is gone has no files.
+
+    ``current`` tells what the table is now; by default what it was when the index was built or refreshed.
 
     Raises InvalidArgumentError for a table that only Spark reaches.
     """
     known = snapshot.files
     try:
-        listed = {file.uri: file for file in list_files(snapshot.entry.source.locations, options)}
+        listed = {file.uri: file for file in current(snapshot).list_files(options)}
     except NotFoundError:
         listed = {}
     return Freshness(

@@ -14,24 +14,25 @@ import pyarrow.compute as pc
 
 from lakebloom.errors import DataFileError, InvalidArgumentError, NotFoundError, UnsupportedSourceError
 from lakebloom.index.ask import require_predicate
+from lakebloom.index.current_table import recorded_table
 from lakebloom.index.embedded_groups import groups_that_can_match
-from lakebloom.index.reads import Read, Unindexed, candidate_reads, reads_of
+from lakebloom.index.reads import Read, Unindexed, candidate_reads, reads_of, unindexed_reads
 from lakebloom.index.threads import CORES, REQUESTS, pool
 from lakebloom.predicate.rows import row_mask
 from lakebloom.predicate.tree import columns as columns_of
 from lakebloom.predicate.tree import renamed
 from lakebloom.tables.files import is_same
 from lakebloom.tables.inventory import Inventory
-from lakebloom.tables.listing import is_remote, require_plain_locations, stat_file
+from lakebloom.tables.listing import is_remote, stat_file
 from lakebloom.tables.rows import TableRows, rows_without_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from lakebloom.index.ask import Reader
+    from lakebloom.index.current_table import CurrentTable
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.tree import Predicate
-    from lakebloom.store.records import SourceRecord
     from lakebloom.tables.rows import OpenFile
 
 __all__ = ["Lookups", "Unindexed"]
@@ -40,8 +41,15 @@ __all__ = ["Lookups", "Unindexed"]
 class Lookups:
     """Looks rows up in the table of one index, and keeps what it learns of the table between questions."""
 
-    def __init__(self, reader: Reader, options: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        options: Mapping[str, str],
+        current: Callable[[Snapshot], CurrentTable] = recorded_table,
+    ) -> None:
+        """``current`` tells what the table of a version is now."""
         self._reader = reader
+        self._current = current
         self._options = options
         self._table: _Table | None = None
 
@@ -64,12 +72,15 @@ class Lookups:
         limit: int | None,
         unindexed: Unindexed,
     ) -> pa.Table:
-        table = self._table_of(snapshot.entry.source)
+        table = self._table_of(self._current(snapshot))
         predicate = renamed(predicate, table.rows.names.require)
         search = _Search(table.rows, predicate, columns, self._options, unindexed)
-        if unindexed == "skip":
-            require_plain_locations(table.source.locations, self._options)
-            reads = sorted(candidate_reads(snapshot, predicate), key=lambda read: read.file.uri)
+        if not table.has_columns_of(snapshot):
+            reads = unindexed_reads(table.inventory.files(), unindexed)
+        elif unindexed == "skip":
+            table.current.require_plain(self._options)
+            reads = [read for read in candidate_reads(snapshot, predicate) if table.current.may_hold(read.file.uri)]
+            reads.sort(key=lambda read: read.file.uri)
         else:
             reads = reads_of(snapshot, predicate, table.inventory.files(), unindexed)
         parts, found = [], 0
@@ -84,32 +95,38 @@ class Lookups:
         whole = pa.concat_tables(parts) if parts else pa.Table.from_batches([], schema=search.output)
         return whole if limit is None else whole.slice(0, limit)
 
-    def _table_of(self, source: SourceRecord) -> _Table:
+    def _table_of(self, current: CurrentTable) -> _Table:
         table = self._table  # other threads ask too
-        if table is None or table.source != source:
-            self._table = table = _Table(source, self._options)
+        if table is None or (table.current is not current and table.current != current):
+            self._table = table = _Table(current, self._options)
         return table
 
 
 class _Table:
-    """The table of an index, as its log describes it."""
+    """The table of an index, and what is known of its files."""
 
-    def __init__(self, source: SourceRecord, options: Mapping[str, str]) -> None:
+    def __init__(self, current: CurrentTable, options: Mapping[str, str]) -> None:
+        source = current.source
         if source.format != "parquet":
             raise UnsupportedSourceError(
                 "lookup reads Parquet files only",
                 found=f"a {source.format} table",
                 hint="query the table with Spark; lake.candidates() names the files that can match",
             )
-        self.source = source
-        self.inventory = Inventory(source.locations, options)
+        self.current = current
+        self.inventory = Inventory(source.locations, options, current.list_files)
         self.rows = TableRows(
             source.locations,
             source.schema_json or "",
             source.partition_columns,
             options,
             case_sensitive=source.case_sensitive,
+            partition_values=current.values,
         )
+
+    def has_columns_of(self, snapshot: Snapshot) -> bool:
+        """Tell whether the indexed columns have the types that were indexed: the table may be another one by now."""
+        return all(self.rows.types.get(column.path) == column.type for column in snapshot.entry.config.columns)
 
 
 class _Search:

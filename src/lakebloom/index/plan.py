@@ -18,6 +18,7 @@ from lakebloom.store.records import Granularity, SegmentRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from lakebloom.index.current_table import CurrentTable
     from lakebloom.sbbf.filter import Sbbf
     from lakebloom.store.records import SourceRecord
     from lakebloom.tables.files import TableFile
@@ -155,7 +156,10 @@ def summed(parts: Iterable[ReadAnyway]) -> tuple[ReadAnyway, ...]:
 class Builder(Protocol):
     """Whoever can list a table and run tasks over its files."""
 
-    def list_files(self, source: SourceRecord) -> list[TableFile]:
+    def table(self, source: SourceRecord) -> CurrentTable:
+        """Return the table as its owner describes it now."""
+
+    def list_files(self, table: CurrentTable) -> list[TableFile]:
         """Return the table's files as they are now."""
 
     def parallelism(self) -> int:

@@ -47,16 +47,20 @@ def reads_of(
     snapshot: Snapshot, predicate: Predicate, listed: Sequence[TableFile], unindexed: Unindexed = "scan"
 ) -> list[Read]:
     """Return what to read of the files that a table has now, in the order of their URIs."""
-    unknown = snapshot.unknown(listed)
+    unknown = unindexed_reads(snapshot.unknown(listed), unindexed)
+    known = [read for read in candidate_reads(snapshot, predicate) if snapshot.is_listed(read.file, listed)]
+    return sorted([*known, *unknown], key=lambda read: read.file.uri)
+
+
+def unindexed_reads(unknown: Sequence[TableFile], unindexed: Unindexed = "scan") -> list[Read]:
+    """Return what to read of files that the index does not know as they are now. Raises IndexStateError."""
     if unknown and unindexed == "error":
         raise IndexStateError(
             f"{len(unknown)} files of the table are not in the index as they are now",
             found=unknown[0].uri,
             hint='refresh the index, or pass unindexed="scan" to read them in full',
         )
-    reads = [read for read in candidate_reads(snapshot, predicate) if snapshot.is_listed(read.file, listed)]
-    reads += [Read(file, None) for file in unknown if unindexed == "scan"]
-    return sorted(reads, key=lambda read: read.file.uri)
+    return [Read(file, None) for file in unknown] if unindexed == "scan" else []
 
 
 def candidate_reads(snapshot: Snapshot, predicate: Predicate) -> list[Read]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 import numpy as np
 
-from lakebloom.errors import CommitConflictError, InvalidArgumentError, LakebloomError
+from lakebloom.errors import CommitConflictError, IndexStateError, InvalidArgumentError, LakebloomError
 from lakebloom.index.building import (
     MOST_GLOBAL_FPP,
     Phases,
@@ -38,7 +38,9 @@ from lakebloom.index.plan import BuildResult, new_operation_id
 from lakebloom.index.reports import BuildReport
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.store.global_filters import read_global, write_global
+from lakebloom.tables.columns import format_name
 from lakebloom.tables.files import unlike
+from lakebloom.tables.spark_schema import leaf_types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from lakebloom.index.catalog import Index
     from lakebloom.index.plan import BuildPlan
     from lakebloom.sbbf.filter import Sbbf
-    from lakebloom.store.records import Entry, GlobalRecord, SegmentRecord
+    from lakebloom.store.records import Entry, GlobalRecord, SegmentRecord, SourceRecord
     from lakebloom.tables.files import TableFile
 
 RefreshMode: TypeAlias = Literal["quick", "full"]
@@ -75,7 +77,9 @@ class _Refresh:
         if from_embedded:
             require_takeable(self._entry.config, self._entry.source)
         with self._phases.timed("list"):
-            self._listed = workshop.builder.list_files(self._entry.source)
+            self._table = workshop.builder.table(self._entry.source)
+            self._require_columns()
+            self._listed = workshop.builder.list_files(self._table)
             self._sound = self._entry if mode == "quick" else _without_damage(self._index, self._entry)
             self._snapshot = Snapshot(self._index.storage, self._sound)
             self._fresh = unlike(self._snapshot.files, self._listed)
@@ -83,7 +87,7 @@ class _Refresh:
     def quick(self) -> BuildReport:
         """Add segments for the new files."""
         if not self._fresh:
-            return self._unchanged()
+            return self._moved()
         plan = self._plan(self._fresh)
         largest = plan.global_blocks or 0
         if self._entry.segments:
@@ -92,12 +96,13 @@ class _Refresh:
             plan = replace(plan, global_blocks=math.lcm(*sizes) if sizes else None)
         result = self._build(plan, self._fresh)
         if not result.segments:
-            return self._unchanged(result)
+            return self._moved(result)
         if self._overfills(plan, result, largest):
             discard(self._index, plan.build_id)
             return self._rebuilt(0)
         with self._phases.timed("commit"), discarding(self._index, plan.build_id):
-            committed = self._index.log.commit(lambda base: self._added(base, plan, result))
+            source = self._stored_source(plan.build_id)
+            committed = self._index.log.commit(lambda base: self._added(base, plan, result, source))
         assert committed is not None
         return BuildReport.of(committed, result, self._phases.seconds)
 
@@ -126,11 +131,45 @@ class _Refresh:
         result = self._build(plan, self._listed)
         return self._replace(plan, resized_globals(result, self._entry.config), dropped)
 
+    def _require_columns(self) -> None:
+        """Raise IndexStateError where the name stands for another table by now."""
+        if self._table.source.catalog is None:
+            return
+        types = dict(leaf_types(self._table.source.schema_json or ""))
+        for column in self._entry.config.columns:
+            if types.get(column.path) != column.type:
+                raise IndexStateError(
+                    f"index {self._index.name!r} is about another table than {self._table.source.table}",
+                    found=f"column {format_name(column.path)} {types.get(column.path, 'is not there')}, "
+                    f"which was {column.type} when it was indexed",
+                    hint="delete the index, and create it anew",
+                )
+
+    def _stored_source(self, operation_id: str) -> SourceRecord:
+        return self._table.stored(self._index.storage, operation_id, self._entry.source)
+
+    def _moved(self, result: BuildResult | None = None) -> BuildReport:
+        """Commit what the catalog says of the table where it is another thing than before, and nothing otherwise."""
+        operation_id = new_operation_id()
+        with self._phases.timed("commit"), discarding(self._index, operation_id):
+            source = self._stored_source(operation_id)
+            if source == self._entry.source:
+                return self._unchanged(result)
+
+            def change(base: Entry) -> Entry:
+                require_active(base)
+                moved = msgspec.structs.replace(base, operation="refresh", source=source, summary={})
+                return require_stored(self._index, moved, base)
+
+            committed = self._index.log.commit(change)
+        assert committed is not None
+        return BuildReport.of(committed, BuildResult(()) if result is None else result, self._phases.seconds)
+
     def _unchanged(self, result: BuildResult | None = None) -> BuildReport:
         return BuildReport.unchanged(self._entry, self._phases.seconds, () if result is None else result.skipped)
 
     def _plan(self, files: Sequence[TableFile]) -> BuildPlan:
-        config, source = self._entry.config, self._entry.source
+        config, source = self._entry.config, self._table.source
         with self._phases.timed("plan"):
             try:
                 shape = shape_of(self._workshop, config, source, files)
@@ -142,15 +181,16 @@ class _Refresh:
 
     def _build(self, plan: BuildPlan, files: Sequence[TableFile]) -> BuildResult:
         with self._phases.timed("build"):
-            return run_build(self._workshop, self._index, plan, self._entry.source, files)
+            return run_build(self._workshop, self._index, plan, self._table.source, files)
 
-    def _added(self, base: Entry, plan: BuildPlan, result: BuildResult) -> Entry:
+    def _added(self, base: Entry, plan: BuildPlan, result: BuildResult, source: SourceRecord) -> Entry:
         require_active(base)
         added = msgspec.structs.replace(
             base,
             operation="refresh",
             segments=base.segments + result.segments,
             global_filters=self._extended(base, plan, result),
+            source=source,
             summary=summary_of(result),
         )
         return require_stored(self._index, added, base)
@@ -187,7 +227,8 @@ class _Refresh:
             snapshot = Snapshot(self._index.storage, everything, self._snapshot)
             kept = compacted(self._index, snapshot, snapshot.listed(self._listed), operation_id)
             if kept == replaced and self._sound is self._entry:
-                return self._unchanged(result)
+                return self._moved(result)
+            source = self._stored_source(operation_id)
 
             def change(base: Entry) -> Entry:
                 added = require_base(base, replaced, "the full refresh")
@@ -202,6 +243,7 @@ class _Refresh:
                         if plan is not None and rebuilt
                         else self._moved_globals(base, kept)
                     ),
+                    source=source,
                     summary={**summary_of(result), "units_dropped": dropped},
                 )
                 return require_stored(self._index, changed, base)

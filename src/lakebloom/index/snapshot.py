@@ -10,10 +10,12 @@ import msgspec
 import numpy as np
 
 from lakebloom.index.as_read import ReadSchema
+from lakebloom.store.partition_lists import read_partitions
 from lakebloom.store.segments import Segment
 from lakebloom.store.side_by_side import SideBySide
 from lakebloom.tables.columns import ColumnNames
 from lakebloom.tables.files import is_same, unlike
+from lakebloom.tables.glob import fixed_part
 from lakebloom.tables.recheck import Recheck
 from lakebloom.tables.schema import table_schema
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from lakebloom.storage import Storage
     from lakebloom.store.records import Entry
     from lakebloom.tables.files import TableFile
+    from lakebloom.tables.formats.partition_list import PartitionList
 
 _URI = operator.attrgetter("uri")
 
@@ -52,6 +55,15 @@ class Snapshot:
         self.segments: list[Segment] = [
             known.get(record.id) or Segment(storage, record, entry.config) for record in entry.segments
         ]
+
+    @cached_property
+    def partitions(self) -> PartitionList | None:
+        """The partitions that a catalog listed when this version was made; None where it lists none."""
+        source = self.entry.source
+        if source.partitions is None:
+            return None
+        base = fixed_part(source.locations[0])
+        return read_partitions(self.storage, source.partitions, base, len(source.partition_columns))
 
     @cached_property
     def files(self) -> dict[str, TableFile]:

@@ -18,6 +18,7 @@ import msgspec
 from lakebloom.errors import CommitConflictError, CorruptIndexError, NotFoundError
 from lakebloom.index.reports import VacuumReport
 from lakebloom.store.log import HINT, entry_path
+from lakebloom.store.records import FOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from lakebloom.index.catalog import Catalog, Index
     from lakebloom.storage import StoredFile
     from lakebloom.store.records import Entry
-
-_FOLDERS = ("segments", "global")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ def _clean(index: Index, retention_ms: int, grace_ms: int, now: int) -> VacuumRe
 
 
 def _listed(index: Index) -> list[StoredFile]:
-    return [file for folder in _FOLDERS for file in index.storage.list(folder)]
+    return [file for folder in FOLDERS for file in index.storage.list(folder)]
 
 
 def _versions(index: Index) -> tuple[Entry, list[_Version]]:
@@ -129,7 +128,13 @@ def _commit_removal(index: Index, newest: Entry) -> None:
 def removal_of(base: Entry) -> Entry:
     """Return the last entry of an index: it holds nothing, and keeps the numbers from starting anew."""
     return msgspec.structs.replace(
-        base, operation="remove", state="removed", segments=(), global_filters=(), summary={}
+        base,
+        operation="remove",
+        state="removed",
+        segments=(),
+        global_filters=(),
+        summary={},
+        source=base.source.with_partitions(None),
     )
 
 

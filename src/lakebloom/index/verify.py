@@ -8,20 +8,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakebloom.errors import InvalidArgumentError, NotFoundError
+from lakebloom.index.current_table import recorded_table
 from lakebloom.index.freshness import freshness
 from lakebloom.index.maintain.damage import Damage, examine
 from lakebloom.index.reports import VerifyReport
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.index.verify_files import FileCheck
+from lakebloom.store.records import FOLDERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from lakebloom.index.catalog import Index
+    from lakebloom.index.current_table import CurrentTable
     from lakebloom.tables.files import TableFile
 
 
-def verify_index(index: Index, sample: float | None, options: Mapping[str, str]) -> VerifyReport:
+def verify_index(
+    index: Index,
+    sample: float | None,
+    options: Mapping[str, str],
+    current: Callable[[Snapshot], CurrentTable] = recorded_table,
+) -> VerifyReport:
     """Check the newest version of an index against itself and against its table."""
     if sample is not None and not 0 <= sample <= 1:
         raise InvalidArgumentError("sample is a share between 0 and 1", found=sample)
@@ -37,10 +45,10 @@ def verify_index(index: Index, sample: float | None, options: Mapping[str, str])
             unreadable=tuple(map(str, damage.unreadable)),
             proven=False,
         )
-    fresh = freshness(snapshot, options)
+    fresh = freshness(snapshot, options, current)
     check = FileCheck(snapshot, options)
     check.files(_sampled(list(fresh.current), sample))
-    stored = (file.path for folder in ("segments", "global") for file in index.storage.list(folder))
+    stored = (file.path for folder in FOLDERS for file in index.storage.list(folder))
     return VerifyReport(
         name=index.name,
         version=entry.version,

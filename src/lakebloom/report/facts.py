@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lakebloom.errors import LakebloomError
 from lakebloom.index.ask import candidates_of, prune
 from lakebloom.index.column_sizes import StoredColumn, stored_columns
+from lakebloom.index.current_table import recorded_table
 from lakebloom.index.freshness import Freshness, freshness
 from lakebloom.index.health import ColumnHealth, SegmentHealth, column_health, segment_health
 from lakebloom.index.query_reports import FileState, ScanReport, Use
@@ -18,9 +19,10 @@ from lakebloom.report.steps import Step, next_steps
 from lakebloom.tables.files import is_same
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from lakebloom.index.catalog import Catalog
+    from lakebloom.index.current_table import CurrentTable
     from lakebloom.predicate.reasons import Reason
     from lakebloom.predicate.tree import Predicate
     from lakebloom.tables.files import TableFile
@@ -78,15 +80,21 @@ class Facts:
         return sum(column.size_bytes for column in self.columns)
 
 
-def gather(catalog: Catalog, name: str, predicate: Predicate | None = None) -> Facts:
+def gather(
+    catalog: Catalog,
+    name: str,
+    predicate: Predicate | None = None,
+    current: Callable[[Snapshot], CurrentTable] = recorded_table,
+) -> Facts:
     """Read what the page needs: the index's log and a part of its bits, a listing of the table, and a few footers.
 
-    ``catalog`` is that of a Lakebloom. Raises what ``Lakebloom.index`` raises, and CorruptIndexError.
+    ``catalog`` is that of a Lakebloom; ``current`` tells what the table of a version is now. Raises what
+    ``Lakebloom.index`` raises, and CorruptIndexError.
     """
     stored, options = catalog.index(name), catalog.options
     snapshot = Snapshot(stored.storage, stored.log.newest())
     index, history = IndexRecord.of(snapshot.entry), tuple(history_of(stored.log))
-    fresh, problem = _fresh(snapshot, options)
+    fresh, problem = _fresh(snapshot, options, current)
     files = fresh.listed if fresh is not None else tuple(snapshot.files.values())
     segments = tuple(segment_health(snapshot))
     columns = tuple(column_health(segments))
@@ -104,9 +112,11 @@ def gather(catalog: Catalog, name: str, predicate: Predicate | None = None) -> F
     )
 
 
-def _fresh(snapshot: Snapshot, options: Mapping[str, str]) -> tuple[Freshness | None, str]:
+def _fresh(
+    snapshot: Snapshot, options: Mapping[str, str], current: Callable[[Snapshot], CurrentTable]
+) -> tuple[Freshness | None, str]:
     try:
-        return freshness(snapshot, options), ""
+        return freshness(snapshot, options, current), ""
     except LakebloomError as error:
         return None, error.message
 

@@ -19,9 +19,10 @@ import pyarrow as pa
 from lakebloom.errors import BuildFailedError, EncryptedFileError, InvalidArgumentError
 from lakebloom.index.build_segment import build_segment
 from lakebloom.index.plan import BuildPlan, BuildResult, FileGroup, GroupResult, Progress
+from lakebloom.spark.catalog_tables import CatalogTables
 from lakebloom.spark.changed_files import settled, with_skipped, without_changed
 from lakebloom.spark.global_merge import GlobalFilters, merge_partials, partial_rows
-from lakebloom.spark.listing import list_source, reachable
+from lakebloom.spark.listing import list_table, reachable
 from lakebloom.spark.messages import cause
 from lakebloom.spark.progress import progress_of, watch
 from lakebloom.spark.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakebloom.index.catalog import Catalog
+    from lakebloom.index.current_table import CurrentTable
     from lakebloom.storage import Storage
     from lakebloom.store.records import SourceRecord
     from lakebloom.tables.files import TableFile
@@ -48,10 +50,15 @@ class SparkBuilder:
     def __init__(self, spark: SparkSession, catalog: Catalog) -> None:
         self._spark = spark
         self._catalog = catalog
+        self._tables = CatalogTables(spark)
 
-    def list_files(self, source: SourceRecord) -> list[TableFile]:
+    def table(self, source: SourceRecord) -> CurrentTable:
+        """Return the table as the catalog describes it now; a path is what it is."""
+        return self._tables.current(source)
+
+    def list_files(self, table: CurrentTable) -> list[TableFile]:
         """Return the table's files as they are now."""
-        return list_source(self._spark, source, self._catalog.options)
+        return list_table(self._spark, table, self._catalog.options)
 
     def parallelism(self) -> int:
         """Return how many tasks run at once."""
@@ -93,7 +100,7 @@ class SparkBuilder:
         result = _gathered(rows, storage, plan)
         if scanned or not rows:
             result = with_empty(result, plan, storage, groups)
-            result = without_changed(result, plan, storage, groups, self.list_files(source))
+            result = without_changed(result, plan, storage, groups, self.list_files(self.table(source)))
         result = with_skipped(result, too_new)
         if [done.group for done in result.groups] != [group.number for group in groups]:
             raise BuildFailedError(

@@ -43,9 +43,11 @@ def classic_scan(frame: DataFrame) -> FileScan:
     options = _options(relation)
     roots = [from_decoded(path) for path in _texts(relation.location().rootPaths())]
     locations = tuple(escape(root) for root in roots)
-    table = None
+    table = catalog_name = None
     if plan.catalogTable().isDefined():
-        table = plan.catalogTable().get().identifier().unquotedString()
+        identifier = plan.catalogTable().get().identifier()
+        table = identifier.unquotedString()
+        catalog_name = str(identifier.database().get()), str(identifier.table())
     elif roots and is_glob(path := next((value for key, value in options.items() if key.lower() == "path"), "")):
         # Spark expanded the pattern when it listed. The index keeps it: files that match later belong to it.
         locations = (located(path, roots[0]),)
@@ -55,6 +57,7 @@ def classic_scan(frame: DataFrame) -> FileScan:
         options=options,
         partition_columns=tuple(relation.partitionSchema().fieldNames()),
         table=table,
+        catalog_name=catalog_name,
     )
 
 

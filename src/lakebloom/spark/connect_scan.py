@@ -71,8 +71,9 @@ def _table_scan(spark: SparkSession, name: str) -> FileScan:
             if not column or column.startswith("# "):
                 break
             partition_columns.append(column)
+    parts = (facts["database"], facts["table"]) if "database" in facts else None
     location = escape(from_decoded(facts["location"]))
-    return FileScan(_require_files(facts["provider"].lower()), (location,), {}, tuple(partition_columns), name)
+    return FileScan(_require_files(facts["provider"].lower()), (location,), {}, tuple(partition_columns), name, parts)
 
 
 def _partition_columns(columns: Sequence[str], directories: Sequence[str]) -> tuple[str, ...]:

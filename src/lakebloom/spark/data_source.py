@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,11 +23,12 @@ from msgspec.structs import replace
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from lakebloom.errors import UnsupportedSourceError
+from lakebloom.errors import CorruptIndexError, UnsupportedSourceError
 from lakebloom.index.ask import Reader, require_predicate
 from lakebloom.index.catalog import Catalog
+from lakebloom.index.current_table import CurrentTable, recorded_table
 from lakebloom.index.patience import within
-from lakebloom.index.reads import Read, batches_of, packed, reads_of, row_group_counts
+from lakebloom.index.reads import Read, batches_of, packed, reads_of, row_group_counts, unindexed_reads
 from lakebloom.predicate.rows import row_mask
 from lakebloom.predicate.tree import And, Predicate, to_json
 from lakebloom.spark.conf import default_location
@@ -37,6 +38,7 @@ from lakebloom.spark.source_options import SourceOptions
 from lakebloom.spark.source_schema import SourceSchema
 from lakebloom.storage import normalise
 from lakebloom.tables.rows import TableRows
+from lakebloom.tables.spark_schema import leaf_types
 
 if TYPE_CHECKING:
     import os
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.store.records import SourceRecord
     from lakebloom.tables.files import TableFile
+    from lakebloom.tables.formats.partition_list import Values
 
 __all__ = ["LakebloomReader", "LakebloomSource", "PushingReader", "load", "register"]
 
@@ -74,8 +77,11 @@ def load(
     table: SourceRecord,
     location: str,
     timeout_ms: int | None = None,
+    changed: CurrentTable | None = None,
 ) -> DataFrame:
     """Return the rows for which a predicate is TRUE. The source must be registered; ``table`` is that of the index.
+
+    ``changed`` is the table as it is now, where that is not what the index remembers.
 
     Raises ColumnNotFoundError and InvalidArgumentError here: what Python raises inside Spark reaches a user as text.
     """
@@ -88,7 +94,20 @@ def load(
         reader = reader.option("columns", ", ".join(map(_quoted, schema.names(columns))))
     if timeout_ms:
         reader = reader.option("timeoutMs", timeout_ms)
+    if changed is not None:
+        reader = reader.option("currentTable", changed.to_text())
     return reader.load(index)
+
+
+def changed_table(snapshot: Snapshot, current: Callable[[Snapshot], CurrentTable]) -> CurrentTable | None:
+    """Return the table of an index as it is now; None where it is what the index remembers."""
+    now = current(snapshot)
+    try:
+        recorded = recorded_table(snapshot)
+    except CorruptIndexError:
+        return now  # the session knows better than what is damaged
+    source, partitions = recorded.source.with_partitions(None), recorded.partitions
+    return None if (source, partitions) == (now.source.with_partitions(None), now.partitions) else now
 
 
 def _quoted(name: str) -> str:
@@ -122,6 +141,8 @@ class LakebloomSource(DataSource):
 
     @cached_property
     def _table(self) -> SourceRecord:
+        if self._options.current_table is not None:
+            return _require_readable(CurrentTable.from_text(self._options.current_table).source)
         # Kept from here on: a query can be planned and read even if the index is lost in between.
         return _require_readable(_index(self._options).snapshot().entry.source)
 
@@ -129,8 +150,11 @@ class LakebloomSource(DataSource):
 class ReadTask(InputPartition):
     """What one task reads."""
 
-    def __init__(self, reads: Sequence[Read]) -> None:
+    def __init__(self, reads: Sequence[Read], values: Mapping[str, Values] | None) -> None:
+        """``values`` are the partition values of each directory, where a catalog has them."""
         self.reads = tuple(reads)
+        directories = {read.file.uri.rpartition("/")[0] for read in reads}
+        self.values = None if values is None else {directory: values[directory] for directory in directories}
 
 
 class LakebloomReader(DataSourceReader):
@@ -146,7 +170,8 @@ class LakebloomReader(DataSourceReader):
 
     def partitions(self) -> list[ReadTask]:
         """Return the tasks. Each reads about as much as the option ``partitionBytes`` says."""
-        listed = self._rows.files()
+        table = self._current()
+        listed = table.list_files(self._options.storage)
         try:
             reads, counts = within(self._options.timeout_ms / 1000, lambda: self._planned(listed))
         except Exception as error:
@@ -154,12 +179,22 @@ class LakebloomReader(DataSourceReader):
             reads, counts = [Read(file, None) for file in listed], {}
         else:
             _report(self._options.index, listed, reads, counts)
-        return [ReadTask(task) for task in packed(reads, counts, self._options.partition_bytes)]
+        return [ReadTask(task, table.values) for task in packed(reads, counts, self._options.partition_bytes)]
+
+    def _current(self) -> CurrentTable:
+        if self._options.current_table is not None:
+            return CurrentTable.from_text(self._options.current_table)
+        if self._table.partitions is None:
+            return CurrentTable(self._table)
+        return CurrentTable(self._table, _index(self._options).snapshot().partitions)
 
     def _planned(self, listed: Sequence[TableFile]) -> tuple[list[Read], dict[TableFile, int]]:
         return _index(self._options).with_newest(lambda snapshot: self._plan(snapshot, listed))
 
     def _plan(self, snapshot: Snapshot, listed: Sequence[TableFile]) -> tuple[list[Read], dict[TableFile, int]]:
+        types = dict(leaf_types(self._table.schema_json or ""))
+        if any(types.get(column.path) != column.type for column in snapshot.entry.config.columns):
+            return unindexed_reads(listed), {}  # the table is another one by now
         # The whole predicate is checked in every task: shorter ones for each file would all travel with the plan.
         reads = [replace(read, question=None) for read in reads_of(snapshot, self._predicate, listed)]
         return reads, row_group_counts(snapshot)
@@ -168,7 +203,7 @@ class LakebloomReader(DataSourceReader):
         """Yield the rows of one task."""
         if not isinstance(partition, ReadTask):
             return  # there is nothing to read at all
-        rows, columns, where = self._rows, self._columns, self._where
+        rows, columns, where = self._rows(partition.values), self._columns, self._where
         schema = rows.schema_of(columns.read)
         for read in partition.reads:
             for batch in batches_of(rows, read, schema, self._options.storage):
@@ -177,14 +212,14 @@ class LakebloomReader(DataSourceReader):
                     table = table.filter(row_mask(where, table, rows.types))
                 yield from map(columns.shown, table.select(columns.names).to_batches())
 
-    @property
-    def _rows(self) -> TableRows:
+    def _rows(self, values: Mapping[str, Values] | None) -> TableRows:
         return TableRows(
             self._table.locations,
             self._columns.read_json,
             self._table.partition_columns,
             self._options.storage,
             case_sensitive=self._table.case_sensitive,
+            partition_values=values,
         )
 
 

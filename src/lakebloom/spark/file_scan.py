@@ -24,6 +24,8 @@ class FileScan:
     options: Mapping[str, str]
     partition_columns: tuple[str, ...]
     table: str | None = None
+    catalog_name: tuple[str, ...] | None = None
+    """The database and the name of a catalog's table."""
 
 
 def not_files(found: str) -> UnsupportedSourceError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import NotFoundError
@@ -14,11 +15,12 @@ from lakebloom.tables.membership import Found, members
 from lakebloom.tables.table_formats import MARKER_DIRECTORIES, METADATA, Owners, folders_above
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
-    from lakebloom.store.records import SourceRecord
+    from lakebloom.index.current_table import CurrentTable
+    from lakebloom.tables.formats.partition_list import PartitionList
 
 
 def reachable(uri: str) -> bool:
@@ -26,10 +28,15 @@ def reachable(uri: str) -> bool:
     return is_reachable(uri) and not uri.startswith("memory:")
 
 
-def list_source(spark: SparkSession, source: SourceRecord, options: Mapping[str, str]) -> list[TableFile]:
+def list_table(spark: SparkSession, table: CurrentTable, options: Mapping[str, str]) -> list[TableFile]:
     """Return a table's files as they are now, sorted by URI; a location that is gone has none."""
+    partitions = table.partitions
+    if partitions is not None:
+        if all(map(reachable, partitions.roots)):
+            return partitions.list_files(options)
+        return sorted(_listed_partitions(spark, partitions))
     files: dict[str, TableFile] = {}
-    for location in source.locations:
+    for location in table.locations:
         try:
             found = list_files([location], options) if reachable(location) else list_with_spark(spark, location)
         except NotFoundError:
@@ -38,8 +45,34 @@ def list_source(spark: SparkSession, source: SourceRecord, options: Mapping[str,
     return sorted(files.values(), key=lambda file: file.uri)
 
 
+def _listed_partitions(spark: SparkSession, partitions: PartitionList) -> Iterator[TableFile]:
+    owners = Owners()
+    files: list[TableFile] = []
+    for root in partitions.roots:
+        with suppress(NotFoundError):
+            for below, found in _found_with_spark(spark, escape(root)).items():
+                files += partitions.members(below, found)
+        _note_markers(spark, root, owners)
+    owners.require_plain(files, ())
+    yield from files
+
+
 def list_with_spark(spark: SparkSession, location: str) -> list[TableFile]:
-    """List a location through Spark's own file systems. Raises NotFoundError.
+    """List a location through Spark's own file systems. Raises NotFoundError."""
+    owners = Owners()
+    files: list[TableFile] = []
+    roots: list[str] = []
+    for pattern in expand_braces(location):
+        for root, found in _found_with_spark(spark, pattern).items():
+            files += members(root, found)
+            roots.append(root)
+        _note_markers(spark, fixed_part(pattern), owners)
+    owners.require_plain(files, roots)
+    return files
+
+
+def _found_with_spark(spark: SparkSession, pattern: str) -> dict[str, list[Found]]:
+    """Return every directory or file that a pattern without slashes in braces matches, with all files below it.
 
     The binaryFile source reads no content for these columns. It finds the files of all subdirectories, of which a
     table has only some.
@@ -47,28 +80,21 @@ def list_with_spark(spark: SparkSession, location: str) -> list[TableFile]:
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as F  # noqa: N812
 
-    owners = Owners()
     below: dict[str, list[Found]] = {}
-    for pattern in expand_braces(location):
-        reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-        try:
-            rows = (
-                reader.load(pattern)
-                .select("path", "length", F.unix_millis("modificationTime").alias("mtime_ms"))
-                .collect()
-            )
-        except AnalysisException as error:
-            raise NotFoundError(f"could not list {pattern}", found=cause(error)) from error
-        # A wildcard never crosses a slash: what the pattern matched has as many components as the pattern.
-        depth = pattern.count("/") + 1
-        for row in rows:
-            components = from_decoded(row["path"]).split("/")
-            root, relative = "/".join(components[:depth]), "/".join(components[depth:])
-            below.setdefault(root, []).append(Found(relative, row["length"], row["mtime_ms"]))
-        _note_markers(spark, fixed_part(pattern), owners)
-    files = [file for root, found in below.items() for file in members(root, found)]
-    owners.require_plain(files, below)
-    return files
+    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
+    try:
+        rows = (
+            reader.load(pattern).select("path", "length", F.unix_millis("modificationTime").alias("mtime_ms")).collect()
+        )
+    except AnalysisException as error:
+        raise NotFoundError(f"could not list {pattern}", found=cause(error)) from error
+    # A wildcard never crosses a slash: what the pattern matched has as many components as the pattern.
+    depth = pattern.count("/") + 1
+    for row in rows:
+        components = from_decoded(row["path"]).split("/")
+        root, relative = "/".join(components[:depth]), "/".join(components[depth:])
+        below.setdefault(root, []).append(Found(relative, row["length"], row["mtime_ms"]))
+    return below
 
 
 def _note_markers(spark: SparkSession, root: str, owners: Owners) -> None:

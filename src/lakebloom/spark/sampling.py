@@ -16,7 +16,8 @@ from lakebloom.index.building import PARQUET
 from lakebloom.index.worth import ColumnAdvice, ColumnSample, FileSample
 from lakebloom.printing import RecordTable
 from lakebloom.spark.build import parallelism
-from lakebloom.spark.listing import list_source, reachable
+from lakebloom.spark.catalog_tables import CatalogTables
+from lakebloom.spark.listing import list_table, reachable
 from lakebloom.spark.scan import column_of, read_files, session_for_scan
 from lakebloom.spark.sources import resolve
 from lakebloom.tables.columns import format_name
@@ -45,7 +46,7 @@ def advise(
     a table that cannot be indexed, and ColumnNotFoundError.
     """
     record = resolve(spark, source, options)
-    files = list_source(spark, record, options or {})
+    files = list_table(spark, CatalogTables(spark).current(record), options or {})
 
     def sample(columns: list[ColumnSpec]) -> list[ColumnSample]:
         samples: list[ColumnSample] = []

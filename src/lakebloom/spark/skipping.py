@@ -14,6 +14,7 @@ import numpy as np
 
 from lakebloom.errors import UnsupportedSessionError
 from lakebloom.index.advise import Advice, Advisor, Reading, Unanswered
+from lakebloom.index.current_table import places_of
 from lakebloom.index.explain import DescribedScan, Note
 from lakebloom.index.query_reports import JoinFigures, JoinReport, LastQuery, ScanFigures
 from lakebloom.predicate.reasons import Reason
@@ -21,7 +22,6 @@ from lakebloom.spark.file_lines import file_lines
 from lakebloom.spark.jvm import new_object
 from lakebloom.spark.rule.callback import Callback, exposed, new_secret
 from lakebloom.spark.sources import is_connect
-from lakebloom.tables.glob import fixed_part
 from lakebloom.tables.reader_settings import ALL, keys
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class Skipping:
         described = [
             {
                 "name": entry.config.name,
-                "locations": [fixed_part(location) for location in entry.source.locations],
+                "locations": places_of(entry.source),
                 "columns": [column.path for column in entry.config.columns],
                 "global": entry.config.global_filter,
             }

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["SourceOptions"]
 
 _STORAGE = "storage."
-_KNOWN = ("index", "path", "location", "columns", "where", "readOnce", "partitionBytes", "timeoutMs")
+_KNOWN = ("index", "path", "location", "columns", "where", "readOnce", "partitionBytes", "timeoutMs", "currentTable")
 _FOLDED = frozenset(name.lower() for name in _KNOWN)
 _PARTITION_BYTES = 64 << 20
 _TIMEOUT_MS = Settings().query_timeout_ms
@@ -44,6 +44,8 @@ class SourceOptions:
     read_once: bool = False
     partition_bytes: int = _PARTITION_BYTES
     timeout_ms: int = _TIMEOUT_MS
+    current_table: str | None = None
+    """What ``Lakebloom.read`` found the catalog to say of the table; not for people."""
 
     @classmethod
     def parse(cls, given: Mapping[str, str], location: str | None, storage: Mapping[str, str]) -> SourceOptions:
@@ -67,6 +69,7 @@ class SourceOptions:
             read_once=_flag("readOnce", options.get("readonce", "false")),
             partition_bytes=_number("partitionBytes", options.get("partitionbytes"), _PARTITION_BYTES),
             timeout_ms=_number("timeoutMs", options.get("timeoutms"), _TIMEOUT_MS),
+            current_table=options.get("currenttable"),
         )
 
 
@@ -111,7 +114,7 @@ def _number(name: str, text: str | None, default: int) -> int:
 
 
 def _refuse(key: str) -> None:
-    known = [*_KNOWN, f"{_STORAGE}<key>"]
+    known = [*_KNOWN[:-1], f"{_STORAGE}<key>"]
     close = difflib.get_close_matches(key, [name.lower() for name in known], n=1, cutoff=0.5)
     named = next((name for name in known if name.lower() == close[0]), None) if close else None
     raise InvalidArgumentError(

@@ -25,7 +25,7 @@ from lakebloom.spark.connect_scan import connect_scan
 from lakebloom.spark.file_scan import DEFAULT_FORMAT
 from lakebloom.spark.messages import cause
 from lakebloom.spark.reader_conf import CASE_SENSITIVE, session_values
-from lakebloom.store.records import SourceRecord
+from lakebloom.store.records import CatalogRecord, SourceRecord
 from lakebloom.tables.glob import escape
 from lakebloom.tables.listing import list_files
 from lakebloom.tables.reader_settings import recorded, with_options
@@ -89,6 +89,7 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
         table=table or scan.table,
         schema_json=schema_json,
         partition_columns=scan.partition_columns,
+        catalog=None if scan.catalog_name is None else CatalogRecord(scan.catalog_name),
         case_sensitive=str(spark.conf.get(CASE_SENSITIVE, "false")).lower() == "true",
         settings=recorded(scan.format, with_options(scan.format, session_values(spark, scan.format), scan.options)),
     )

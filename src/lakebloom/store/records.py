@@ -13,6 +13,8 @@ import msgspec
 FORMAT_VERSION = 1
 LINEAGE = 32
 """How many ancestors a log entry names."""
+FOLDERS = ("segments", "global", "partitions")
+"""Where the files are that an entry names."""
 REPAIR = "`lakebloom repair NAME` or lake.repair_index(name) mends it; until then queries read all files"
 """The hint of every error about damage."""
 
@@ -41,6 +43,24 @@ class ColumnRecord(Record, frozen=True):
     type: str
 
 
+class PartitionsRecord(Record, frozen=True):
+    """The partitions of a catalog table, which are in a file of the index."""
+
+    count: int
+    places: tuple[str, ...]
+    """A few directories outside the table's location in or below which the other partitions lie."""
+    file: FileRecord
+
+
+class CatalogRecord(Record, frozen=True):
+    """The table of a catalog."""
+
+    name: tuple[str, ...]
+    """Its database and its name."""
+    partitions: PartitionsRecord | None = None
+    """Null where the table is all that is in its location."""
+
+
 class SourceRecord(Record, frozen=True):
     """Where the table is and how it is read."""
 
@@ -55,6 +75,19 @@ class SourceRecord(Record, frozen=True):
     """Whether names in files are compared with regard to case."""
     settings: dict[str, str] = {}
     """The settings that change what is read of such files, where they were not Spark's defaults."""
+    catalog: CatalogRecord | None = None
+    """Null for a table that is a path."""
+
+    @property
+    def partitions(self) -> PartitionsRecord | None:
+        """The partitions that a catalog lists; None where the table is all that is in its locations."""
+        return None if self.catalog is None else self.catalog.partitions
+
+    def with_partitions(self, partitions: PartitionsRecord | None) -> SourceRecord:
+        """Return the record of the same table with these partitions."""
+        if self.catalog is None:
+            return self
+        return msgspec.structs.replace(self, catalog=msgspec.structs.replace(self.catalog, partitions=partitions))
 
 
 class ConfigRecord(Record, frozen=True):
@@ -156,7 +189,9 @@ class Entry(Record, frozen=True):
     def files(self) -> tuple[FileRecord, ...]:
         """All files that this version needs."""
         of_segments = [file for segment in self.segments for file in segment.files]
-        return (*of_segments, *(record.file for record in self.global_filters))
+        partitions = self.source.partitions
+        of_table = () if partitions is None else (partitions.file,)
+        return (*of_segments, *(record.file for record in self.global_filters), *of_table)
 
     @property
     def paths(self) -> frozenset[str]:

@@ -17,6 +17,7 @@ from lakebloom.errors import DataFileError, UnsupportedTypeError, ValueConversio
 from lakebloom.locks import new_lock
 from lakebloom.tables.columns import ColumnNames, ColumnPath
 from lakebloom.tables.files import TableFile
+from lakebloom.tables.formats.partition_list import Values
 from lakebloom.tables.listing import list_files
 from lakebloom.tables.parquet.footer import ArrowFooter, read_arrow_footer
 from lakebloom.tables.partitions import partition_values
@@ -50,7 +51,11 @@ class TableRows:
         options: Mapping[str, str],
         *,
         case_sensitive: bool = False,
+        partition_values: Mapping[str, Values] | None = None,
     ) -> None:
+        """``partition_values`` are those of each directory, in the order of the columns, where a catalog has them."""
+        self._known_values = partition_values
+        self._partition_order = tuple(partition_columns)
         self._case_sensitive = case_sensitive
         self._locations = locations
         self._partition_columns = frozenset(partition_columns)
@@ -165,6 +170,10 @@ class TableRows:
         names = [name for name in schema.names if name in self._partition_columns]
         if not names:
             return {}
+        if self._known_values is not None:
+            directory = self._known_values[file.uri.rpartition("/")[0]]
+            given = dict(zip(self._partition_order, directory, strict=True))
+            return {name: pa.array([given[name]], pa.string()) for name in names}
         # From the whole path: locations may be patterns, or lie below the directories that name the partitions.
         scheme, _, rest = file.uri.partition("://")
         values = partition_values(file.uri, [f"{scheme}://{rest.partition('/')[0]}"], names)

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import InvalidArgumentError, NoFilesError, UnsupportedSourceError
+from lakebloom.index.current_table import CurrentTable
 from lakebloom.storage.uri import normalise
 from lakebloom.store.records import SourceRecord
 from lakebloom.tables.files import is_reachable
@@ -57,9 +58,13 @@ class ParquetDirectory:
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = options
 
-    def list_files(self, source: SourceRecord) -> list[TableFile]:
+    def table(self, source: SourceRecord) -> CurrentTable:
+        """Return the table, which is a path."""
+        return CurrentTable(source)
+
+    def list_files(self, table: CurrentTable) -> list[TableFile]:
         """Return the table's files as they are now."""
-        return list_files(source.locations, self._options)
+        return list_files(table.locations, self._options)
 
     def parallelism(self) -> int:
         """Return how many tasks run at once."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import IndexFormatError, StorageError
+from lakebloom.index.snapshot import Snapshot
 from lakebloom.store.global_filters import read_global
 from lakebloom.store.segments import Segment
 from lakebloom.store.tiles import read_rows, read_tile
@@ -70,4 +71,6 @@ def examine(storage: Storage, entry: Entry) -> Damage:
             read_global(storage, found)
         if len(damage.errors) > known:
             damage.global_filters.add(found.column)
+    with damage.noting():
+        _ = Snapshot(storage, entry).partitions  # a refresh writes the list anew
     return damage

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import IndexFormatError, LakebloomError
+from lakebloom.index.current_table import recorded_table
 from lakebloom.index.freshness import freshness
 from lakebloom.index.health import column_health, segment_health
 from lakebloom.index.reports import IndexRecord, history_of
@@ -13,9 +14,10 @@ from lakebloom.index.snapshot import Snapshot
 from lakebloom.printing import Printable, amount, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from lakebloom.index.catalog import Index
+    from lakebloom.index.current_table import CurrentTable
 
 __all__ = ["IndexStatus", "status_of"]
 
@@ -74,7 +76,9 @@ class IndexStatus(Printable):
         ]
 
 
-def status_of(index: Index, options: Mapping[str, str]) -> IndexStatus:
+def status_of(
+    index: Index, options: Mapping[str, str], current: Callable[[Snapshot], CurrentTable] = recorded_table
+) -> IndexStatus:
     """Compare an index with a new listing of its table. Nothing that is wrong with it raises: it is the answer.
 
     Raises IndexNotFoundError where there is no such index.
@@ -88,7 +92,7 @@ def status_of(index: Index, options: Mapping[str, str]) -> IndexStatus:
         return IndexStatus(index.name, entry.state, entry.version)
     try:
         snapshot = Snapshot(index.storage, entry)
-        table = freshness(snapshot, options)
+        table = freshness(snapshot, options, current)
         columns = column_health(segment_health(snapshot))
         builds = [version.timestamp_ms for version in history_of(index.log) if version.operation in _BUILDS]
     except LakebloomError as error:

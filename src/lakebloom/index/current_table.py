@@ -1,0 +1,115 @@
+"""The table of an index as its owner describes it now: where it is, its columns, and the partitions of a catalog.
+
+Who the owner is depends. A path is what lies there. The table of a catalog is what the catalog says, which only Spark
+can ask; without Spark it is what the catalog said when the index was built or refreshed (docs/LOOKUPS.md).
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from lakebloom.errors import NotFoundError
+from lakebloom.store.partition_lists import write_partitions
+from lakebloom.store.records import SourceRecord
+from lakebloom.tables.formats.partition_list import PartitionList, Values
+from lakebloom.tables.glob import fixed_part
+from lakebloom.tables.listing import list_files, require_plain_locations
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.storage import Storage
+    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.watch import Watch
+
+__all__ = ["CurrentTable", "places_of", "recorded_table"]
+
+
+class _Travelling(msgspec.Struct, frozen=True):
+    source: SourceRecord
+    values: dict[str, Values] | None
+
+
+class CurrentTable(NamedTuple):
+    """A table. ``partitions`` is None where it is all that lies in its locations."""
+
+    source: SourceRecord
+    partitions: PartitionList | None = None
+
+    @property
+    def locations(self) -> tuple[str, ...]:
+        """Where it is: glob patterns."""
+        return self.source.locations
+
+    @property
+    def values(self) -> Mapping[str, Values] | None:
+        """The partition values of each directory; None where the names of directories tell."""
+        return None if self.partitions is None else self.partitions.values
+
+    def list_files(
+        self, options: Mapping[str, str], watch: Watch | None = None, *, look_above: bool = True
+    ) -> list[TableFile]:
+        """Return its files, sorted by URI. Raises what ``lakebloom.tables.listing.list_files`` raises.
+
+        The table of a catalog may have a location where nothing is yet: then it has no files.
+        """
+        if self.partitions is not None:
+            return self.partitions.list_files(options, watch, look_above=look_above)
+        try:
+            return list_files(self.locations, options, watch, look_above=look_above)
+        except NotFoundError:
+            if self.source.catalog is None:
+                raise
+            if watch is not None:
+                watch.give_up()
+            return []
+
+    def require_plain(self, options: Mapping[str, str] | None) -> None:
+        """Raise UnsupportedSourceError where it belongs to Delta Lake, Iceberg or Hudi by now. Lists only markers."""
+        require_plain_locations(self.locations, options)
+
+    def may_hold(self, uri: str) -> bool:
+        """Tell whether a file that the index knows can be one of the table's. Looks at nothing but its name."""
+        if self.partitions is not None:
+            return uri in self.partitions
+        if self.source.catalog is None:
+            return True  # all files that were indexed lie where the index was made for
+        return any(uri == place or uri.startswith(f"{place}/") for place in map(fixed_part, self.locations))
+
+    def to_text(self) -> str:
+        """Return the table as text that travels with a query."""
+        values = None if self.partitions is None else self.partitions.values
+        return base64.b64encode(zlib.compress(msgspec.json.encode(_Travelling(self.source, values)))).decode()
+
+    @classmethod
+    def from_text(cls, text: str) -> CurrentTable:
+        """Return the table of such a text."""
+        found = msgspec.json.decode(zlib.decompress(base64.b64decode(text)), type=_Travelling)
+        if found.values is None:
+            return cls(found.source)
+        return cls(found.source, PartitionList(fixed_part(found.source.locations[0]), found.values))
+
+    def stored(self, storage: Storage, operation_id: str, known: SourceRecord | None = None) -> SourceRecord:
+        """Return the record for the log, after writing the partitions to a file unless ``known`` has the same."""
+        if self.partitions is None:
+            return self.source.with_partitions(None)
+        record = write_partitions(
+            storage, self.partitions, f"{operation_id}-", None if known is None else known.partitions
+        )
+        return self.source.with_partitions(record)
+
+
+def recorded_table(snapshot: Snapshot) -> CurrentTable:
+    """Return the table as the last build or refresh found it."""
+    return CurrentTable(snapshot.entry.source, snapshot.partitions)
+
+
+def places_of(source: SourceRecord) -> list[str]:
+    """Return the directories in or below which a table lies, a few of them."""
+    outside = () if source.partitions is None else source.partitions.places
+    return [*map(fixed_part, source.locations), *outside]

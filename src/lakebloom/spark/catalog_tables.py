@@ -1,0 +1,195 @@
+"""Tables of Spark's catalog as they are now: where they are, and which partitions they have, at which places.
+
+The catalog owns the list: a directory that it does not name is no partition, and one that it names may lie anywhere. A
+classic session is asked through the JVM, in one call. A session of Spark Connect has only SQL, which tells where one
+partition is: beyond a few, a job asks the files instead.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from lakebloom.errors import NotFoundError, UnsupportedSourceError
+from lakebloom.index.current_table import CurrentTable
+from lakebloom.spark.jvm import new_object
+from lakebloom.spark.messages import cause
+from lakebloom.storage import from_decoded, from_encoded
+from lakebloom.tables.formats.partition_list import PartitionList
+from lakebloom.tables.glob import escape
+from lakebloom.tables.partitions import unescape_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import Row, SparkSession
+
+    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.store.records import SourceRecord
+
+__all__ = ["CatalogTables", "quoted"]
+
+_FEW_PARTITIONS = 32
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+class _Described(msgspec.Struct, frozen=True):
+    location: str
+    provider: str
+    schema: str
+    columns: tuple[str, ...]
+    partitions: list[tuple[str | None, ...]] | None = None
+    """The location of each, and its values; None where the table is all that lies in its location."""
+
+
+class CatalogTables:
+    """Asks the catalog of one session, and keeps each answer for as long as it stays the same."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark: Any = spark
+        self._java: Any = None
+        self._known: dict[tuple[str, ...], tuple[str, _Described]] = {}
+        self._tables: dict[tuple[str, ...], tuple[_Described, CurrentTable]] = {}
+
+    def of_snapshot(self, snapshot: Snapshot) -> CurrentTable:
+        """Return the table of an index as it is now."""
+        return self.current(snapshot.entry.source)
+
+    def current(self, source: SourceRecord) -> CurrentTable:
+        """Return a table as it is now; a path is what it is.
+
+        Raises NotFoundError for a table that the session's catalog does not have, and UnsupportedSourceError for one
+        that cannot be indexed any more.
+        """
+        if source.catalog is None:
+            return CurrentTable(source)
+        name = source.catalog.name
+        described = self._described(name)
+        kept = self._tables.get(name)
+        if kept is None or kept[0] is not described or kept[1].source.with_partitions(None) != _now(source, described):
+            self._tables[name] = kept = described, _table(source, described)
+        return kept[1]
+
+    def _described(self, name: tuple[str, ...]) -> _Described:
+        known = self._known.get(name)
+        try:
+            if hasattr(self._spark, "_jsparkSession"):
+                if self._java is None:
+                    self._java = new_object(self._spark, "CatalogTables", self._spark._jsparkSession)
+                text = self._java.describe(*name, None if known is None else known[0])
+                if text is None and known is not None:
+                    return known[1]
+                fingerprint, _, json = text.partition("\n")
+                found = fingerprint, msgspec.json.decode(json, type=_Described)
+            else:
+                found = "", _described_by_sql(self._spark, name)
+        except Exception as error:
+            raise NotFoundError(
+                f"the session's catalog cannot describe the table {quoted(name)}",
+                found=cause(error),
+                hint="use the session in which the table is known; Lakebloom(location=...) looks up in what the last "
+                "refresh found",
+            ) from error
+        if known is not None and known[1] == found[1]:
+            found = found[0], known[1]
+        self._known[name] = found
+        return found[1]
+
+
+def quoted(name: Sequence[str]) -> str:
+    """Return a name as SQL writes it."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in name)
+
+
+def _now(source: SourceRecord, described: _Described) -> SourceRecord:
+    """Return the record of a table with what the catalog says, and without its partitions."""
+    return msgspec.structs.replace(
+        source.with_partitions(None),
+        locations=(escape(from_decoded(described.location)),),
+        schema_json=source.schema_json if _same_fields(source, described) else described.schema,
+        partition_columns=described.columns or source.partition_columns,
+    )
+
+
+def _table(source: SourceRecord, described: _Described) -> CurrentTable:
+    name = quoted(source.catalog.name) if source.catalog is not None else ""
+    if described.provider.lower() not in (source.format, "hive"):
+        raise UnsupportedSourceError(
+            f"the table {name} is another one by now",
+            found=f"format {described.provider} instead of {source.format}",
+            hint="delete the index, and create it for the new table",
+        )
+    partitions = None
+    if described.partitions is not None:
+        found = [(from_decoded(location or ""), values) for location, *values in described.partitions]
+        partitions = PartitionList.of(name, from_decoded(described.location), found)
+    return CurrentTable(_now(source, described), partitions)
+
+
+def _same_fields(source: SourceRecord, described: _Described) -> bool:
+    """Tell whether a table has the columns that are recorded. How they may be NULL is written in several ways."""
+    recorded, now = (
+        [(field["name"], field["type"]) for field in msgspec.json.decode(text or '{"fields": []}')["fields"]]
+        for text in (source.schema_json, described.schema)
+    )
+    return recorded == now
+
+
+def _described_by_sql(spark: SparkSession, name: tuple[str, ...]) -> _Described:
+    facts = _facts(spark, f"DESCRIBE TABLE EXTENDED {quoted(name)}")
+    frame = spark.table(quoted(name))
+    columns: tuple[str, ...] = ()
+    partitions = None
+    if facts.get("partition provider", "").lower() == "catalog":
+        shown = [row[0] for row in spark.sql(f"SHOW PARTITIONS {quoted(name)}").collect()]
+        first = _spec(shown[0]) if shown else {}
+        columns = tuple(first)
+        if len(shown) <= _FEW_PARTITIONS:
+            partitions = [_partition(spark, name, _spec(text)) for text in shown]
+        else:
+            partitions = list(_partitions_of_files(spark, name, columns))
+    return _Described(facts["location"], facts["provider"], frame.schema.json(), columns, partitions)
+
+
+def _facts(spark: SparkSession, statement: str) -> dict[str, str]:
+    rows: list[Row] = spark.sql(statement).collect()
+    found: dict[str, str] = {}
+    inside = False
+    for row in rows:
+        inside = inside or row["col_name"].startswith("# Detailed ")
+        if inside:
+            found.setdefault(row["col_name"].strip().lower(), row["data_type"])
+    return found
+
+
+def _spec(shown: str) -> dict[str, str]:
+    """Return the values of a partition as SHOW PARTITIONS prints it: ``a=1/b=x%2Fy``."""
+    parts = (part.partition("=") for part in shown.split("/"))
+    return {unescape_name(column): unescape_name(value) for column, _, value in parts}
+
+
+def _partition(spark: SparkSession, name: tuple[str, ...], spec: dict[str, str]) -> tuple[str | None, ...]:
+    values = ", ".join(f"{quoted([column])} = {_literal(value)}" for column, value in spec.items())
+    facts = _facts(spark, f"DESCRIBE TABLE EXTENDED {quoted(name)} PARTITION ({values})")
+    return facts["location"], *spec.values()
+
+
+def _literal(value: str) -> str:
+    if value == _NULL:
+        return "NULL"
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _partitions_of_files(
+    spark: SparkSession, name: tuple[str, ...], columns: tuple[str, ...]
+) -> Iterator[tuple[str | None, ...]]:
+    """Yield the partitions that have rows, as their files tell. Reads no column, but the footer of every file."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    frame = spark.table(quoted(name))
+    path = frame.metadataColumn("_metadata").getField("file_path")
+    directory = F.regexp_replace(path, "/[^/]*$", "").alias("directory")
+    values = [F.col(quoted([column])).cast("string").alias(f"v{i}") for i, column in enumerate(columns)]
+    for row in frame.select(directory, *values).distinct().collect():
+        yield from_encoded(row[0]), *row[1:]
