@@ -77,7 +77,7 @@ def test_values_are_read_as_the_column_s_type() -> None:
     assert equal_to(columns, "d", datetime.date(2024, 2, 29)) == (col("d") == datetime.date(2024, 2, 29))
     assert equal_to(columns, "S", "NULL") == (col("s") == "NULL")
     assert equal_to(columns, "s", None) == col("s").is_null()
-    assert equal_to(columns, "x", 5) == (col("x") == 5)
+    assert equal_to(columns, "x", 5, case_sensitive=True) == (col("x") == 5)
     with pytest.raises(ColumnNotFoundError):
         equal_to(columns[3:], "nope", 5)
     with pytest.raises(ValueConversionError):
