@@ -325,7 +325,7 @@ def test_options_that_are_wrong(spark: SparkSession, source: Lakebloom, tmp_path
         "must be true or false": {"index": "by_k", "readOnce": "1"},
         "not a predicate tree": {"index": "by_k", "where": "{}"},
         "should have a value": {"index": "by_k", "where": "k = "},
-        "names a column z": {"index": "by_k", "where": to_json(col("z") == 1).decode()},
+        "the table has no column z": {"index": "by_k", "where": to_json(col("z") == 1).decode()},
     }
     for message, options in wrong.items():
         with pytest.raises(errors.LakebloomError, match=message):
