@@ -6,7 +6,7 @@ import json
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import LakebloomError
@@ -14,6 +14,38 @@ from lakebloom.lance import open_index
 from lakebloom.spark.lance import build_index
 from tests.lance.datasets import COLUMNS, FPP, ROWS_PER_ZONE, index_by_lance, write
 from tests.spark.support import indexed, kept, keys, snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _catalog_table(spark: Any, lake: Lakebloom, directory: Path) -> Iterator[bool]:
+    """Change a table of the catalog, and tell after each change whether lookup and read show what Spark does."""
+    spark.sql(
+        f"CREATE TABLE parts (k BIGINT, p INT, q STRING) USING parquet PARTITIONED BY (p, q) LOCATION '{directory}/p t'"
+    )
+    spark.sql("INSERT INTO parts VALUES (1, 1, 'a b/%'), (2, 2, NULL), (3, NULL, 'x')")
+    lake.create_index("parts", BloomIndexConfig("parts", ["k"], fpp=1e-6))
+    keys(directory / "elsewhere", [4, 5])
+    changes = [
+        "ALTER TABLE parts DROP PARTITION (p=1, q='a b/%')",
+        f"ALTER TABLE parts ADD PARTITION (p=9, q='o\\'clock') LOCATION '{directory}/elsewhere'",
+        "ALTER TABLE parts PARTITION (p=2, q=NULL) RENAME TO PARTITION (p=20, q='renamed')",
+        "INSERT INTO parts SELECT id, id, 'many' FROM range(10, 50)",  # too many to ask for one by one
+    ]
+    for change in changes:
+        spark.sql(change)
+        expected = sorted((tuple(row) for row in spark.table("parts").collect()), key=repr)
+        asked = col("k") < 100
+        for rows in (lake.lookup("parts", asked).to_pylist(), _alone(lake, asked)):
+            yield sorted((tuple(row.values()) for row in rows), key=repr) == expected
+        yield sorted((tuple(row) for row in lake.read("parts", asked).collect()), key=repr) == expected
+
+
+def _alone(lake: Lakebloom, asked: Any) -> list[dict[str, Any]]:
+    """Look up without Spark, in what a refresh found."""
+    lake.refresh_index("parts")
+    return Lakebloom(location=lake.location).lookup("parts", asked).to_pylist()
 
 
 def main(directory: Path) -> dict[str, Any]:
@@ -47,6 +79,8 @@ def main(directory: Path) -> dict[str, Any]:
     lake.create_index("by_name", BloomIndexConfig("by_name", ["k"], fpp=1e-6))
     lake.create_index(spark.table("by_name"), BloomIndexConfig("by_frame", ["k"], fpp=1e-6))
     found["table"] = [lake.index("by_name").source, len(indexed(lake, "by_name")), len(indexed(lake, "by_frame"))]
+
+    found["catalog"] = list(_catalog_table(spark, lake, directory))
 
     frame = spark.range(100).selectExpr("id AS k", "id % 2 AS p")
     frame.write.partitionBy("p").orc(str(directory / "orc/x=1"))

@@ -29,8 +29,9 @@ def test_connect(tmp_path: Path) -> None:
         in (found["misspelt"])
     )
     assert found["table"] == ["by_name", 4, 4]
+    assert found["catalog"] == [True] * 12
     assert found["orc"] == [100, ["p"], "x=*"]
-    assert found["sql_indexes"] == ["by_frame", "by_name", "by_orc", "by_path"]
+    assert found["sql_indexes"] == ["by_frame", "by_name", "by_orc", "by_path", "parts"]
     assert found["sql_candidates"] == [["3.parquet", 100]]
     assert found["sql_history"] == 2
     assert found["advise"] == [["k", "no"]]
@@ -47,4 +48,4 @@ def test_connect(tmp_path: Path) -> None:
     assert "[NOT_FOUND]" in found["missing"]
     assert "does not tell which files a binaryfile source reads" in found["format"]
     assert "cannot have a Bloom index" in found["char"]
-    assert found["indexes"] == ["by_frame", "by_name", "by_orc", "by_path"]
+    assert found["indexes"] == ["by_frame", "by_name", "by_orc", "by_path", "parts"]
