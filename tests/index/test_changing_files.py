@@ -122,7 +122,7 @@ def test_it_is_not_indexed_as_valid(
     assert watch.done
     (skipped,) = report.skipped
     assert skipped.uri == f"file://{victim}"
-    assert skipped.code in {"FILE_CHANGED", "DATA_FILE", "NOT_FOUND"}
+    assert skipped.code in {"FILE_CHANGED", "DATA_FILE", "NOT_PARQUET", "NOT_FOUND"}
     assert skipped.reason
     assert set(lake.snapshot().files) == {f"file://{lake.table}/f{number}.parquet" for number in (0, 2)}
     assert lake.stored() == lake.entry().paths, "nothing is left of the attempt"
@@ -198,7 +198,7 @@ def test_a_corrupt_file_among_good_ones_is_skipped_with_a_reason(lake: Lake) -> 
     bad.write_bytes(b"PAR1 this is no Parquet file PAR1")
     report = lake.create(BloomIndexConfig(NAME, ["k"]))
     (skipped,) = report.skipped
-    assert (skipped.uri, skipped.code) == (f"file://{bad}", "DATA_FILE")
+    assert (skipped.uri, skipped.code) == (f"file://{bad}", "CORRUPT_FOOTER")
     assert "as Parquet" in skipped.reason
     assert (report.files, lake.entry().summary["files_skipped"]) == (2, 1)
     with pytest.raises(errors.DataFileError, match=r"f1\.parquet"):

@@ -9,6 +9,7 @@ the new values would overfill a global filter that may be larger: each time the 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -55,14 +56,29 @@ if TYPE_CHECKING:
 RefreshMode: TypeAlias = Literal["quick", "full"]
 
 
+_STARTS = 3
+"""How often a refresh begins before it gives way to writers who replace what it builds on."""
+
+
 def refresh_index(
     workshop: Workshop, name: str, mode: RefreshMode = "quick", *, from_embedded: bool = False
 ) -> BuildReport:
     """Index what is new since the last version. Nothing new commits nothing."""
     if mode not in ("quick", "full"):
         raise InvalidArgumentError('mode must be "quick" or "full"', found=mode)
+    for _ in range(_STARTS - 1):
+        with suppress(_BaseChangedError):
+            return _refreshed(workshop, name, mode, from_embedded=from_embedded)
+    return _refreshed(workshop, name, mode, from_embedded=from_embedded)
+
+
+def _refreshed(workshop: Workshop, name: str, mode: RefreshMode, *, from_embedded: bool) -> BuildReport:
     refresh = _Refresh(workshop, name, mode, from_embedded=from_embedded)
     return refresh.quick() if mode == "quick" else refresh.full()
+
+
+class _BaseChangedError(CommitConflictError):
+    """Another writer replaced what this refresh builds on. It starts again from what is there now."""
 
 
 class _Refresh:
@@ -260,8 +276,8 @@ class _Refresh:
         moved = moved_globals(base, self._entry.segments, kept)
         return tuple(record for record in moved if record.file.path not in damaged)
 
-    def _conflict(self, base: Entry) -> CommitConflictError:
-        return CommitConflictError(
+    def _conflict(self, base: Entry) -> _BaseChangedError:
+        return _BaseChangedError(
             f"cannot finish the refresh of index {self._index.name!r}",
             found=f"version {base.version} changed its segments or its global filters meanwhile",
             hint="run it again",
