@@ -150,7 +150,7 @@ class LakebloomSource(DataSource):
 class ReadTask(InputPartition):
     """What one task reads."""
 
-    def __init__(self, reads: Sequence[Read], values: Mapping[str, Values] | None) -> None:
+    def __init__(self, reads: Sequence[Read], values: Mapping[str, Values] | None = None) -> None:
         """``values`` are the partition values of each directory, where a catalog has them."""
         self.reads = tuple(reads)
         directories = {read.file.uri.rpartition("/")[0] for read in reads}
