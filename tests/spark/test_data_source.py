@@ -195,21 +195,15 @@ def test_units_that_cannot_match_are_not_read(
     asked = (col("k") == 43) | (col("k") == 1000)
     assert read_groups(source, "units", asked) == {"1.parquet": groups}
     assert set(read_groups(source, "units")) == {f"{part}.parquet" for part in range(4)}
-    for part in (0, 2, 3):  # pages that are gone; footers, sizes and times stay
-        _blank_pages(table / f"{part}.parquet")
     assert source.read("units", asked).collect() == [(43,)]
     assert source.read("units", col("k") == 1000).collect() == []
-
-
-def _blank_pages(path: Path) -> None:
-    import os
-
-    status = path.stat()
-    data = bytearray(path.read_bytes())
-    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-    data[4:footer] = bytes(footer - 4)
-    path.write_bytes(data)
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    made = LakebloomSource({"path": "units", "location": source.location, "where": to_json(asked).decode()})
+    reader = made.reader(made.schema())
+    planned = reader.partitions()
+    for part in (0, 2, 3):
+        (table / f"{part}.parquet").unlink()
+    batches = [batch for task in planned for batch in reader.read(task)]
+    assert [value for batch in batches for value in batch.column(0).to_pylist()] == [43]
 
 
 def test_files_that_the_index_does_not_know_are_read_in_full(
@@ -280,7 +274,7 @@ def test_a_file_that_is_replaced_after_planning(source: Lakebloom, tmp_path: Pat
     write(table / "1.parquet", {"k": pa.array([*range(15, 35)])}, row_group_size=3)
     values = [value for batch in reader.read(task) for value in batch.column(0).to_pylist()]
     assert sorted(values) == [*range(10), *range(15, 35)]
-    shared = ReadTask([type(read)(read.file, read.row_groups, shared=True) for read in task.reads])
+    shared = ReadTask([type(read)(read.file, read.row_groups, shared=True) for read in task.reads], None)
     with pytest.raises(errors.DataFileError, match="was changed while a query read it"):
         list(reader.read(shared))
     (table / "0.parquet").unlink()
