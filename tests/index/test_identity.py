@@ -245,7 +245,8 @@ def test_a_file_that_is_too_new_waits_for_the_next_refresh(lake: Lake, monkeypat
 def test_the_footer_of_a_file_that_is_too_new_is_not_kept(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is rewritten within the same tick has other rows below the same identity."""
     (file,) = (file for file in list_files([str(lake.table)]) if file.uri.endswith("/f.parquet"))
-    rows = Lookups(Reader(lake.catalog().index(NAME)), {})._table_of(lake.entry().source).rows
+    lookups = Lookups(Reader(lake.catalog().index(NAME)), {})
+    rows = lookups._table_of(lookups._current(lake.snapshot())).rows
     schema = rows.schema_of(["k"])
     for age_s, kept in ((0, False), (1, True)):
         monkeypatch.setattr(settled, "time", Clock(local_changed_ns(file.tag) + age_s * 10**9))
