@@ -12,11 +12,11 @@ query. They are not (docs/FILE_IDENTITY.md).
 from __future__ import annotations
 
 import os
-import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakebloom.locks import new_lock
 from lakebloom.storage.uri import to_local_path
 from lakebloom.tables.files import is_same, local_file
 from lakebloom.tables.watch import Watch
@@ -39,7 +39,7 @@ class Recheck:
 
     def __init__(self, files: Sequence[TableFile]) -> None:
         self._files = files
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._directories: dict[str, dict[str, int]] | None = None
         self._known: tuple[Watch, BoolArray] | None = None
 
