@@ -10,6 +10,7 @@ CORE_STAMP := $(CORE)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 FAST := not spark and not slow
 HALF := tests/sbbf tests/storage tests/predicate tests/tables tests/parquet
+SPARK_HALF := tests/spark/rule tests/spark/skipping $(sort $(wildcard tests/spark/test_[a-i]*.py))
 # Spark starts its workers with the first python3 on PATH unless told otherwise.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
@@ -30,8 +31,9 @@ $(CORE_STAMP): pyproject.toml constraints.txt tools/bootstrap
 	@tools/bootstrap $(PYTHON3) $(CORE) core-tests
 	@touch $@
 
-test: $(STAMP) check core ## environment, lint, types and all tests
-	@. tools/java && . tools/chromium && $(BIN)/python -m pytest
+test: $(STAMP) check core ## environment, lint, types and all tests, in two processes
+	@. tools/java && . tools/chromium && tools/side-by-side \
+		"$(BIN)/python -m pytest $(SPARK_HALF)" "$(BIN)/python -m pytest $(addprefix --ignore=,$(SPARK_HALF))"
 
 core: $(CORE_STAMP) ## the tests of an installation without pyspark
 	@$(CORE)/bin/python -m pytest tests/core tests/store tests/index/test_lookup.py tests/index/test_candidates.py

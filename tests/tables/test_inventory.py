@@ -136,3 +136,15 @@ def test_a_watch_leaves_no_descriptor_behind(table: Path) -> None:
     watch.give_up()
     assert not watch.is_quiet()
     assert len(list(Path("/proc/self/fd").iterdir())) <= before
+
+
+def test_watches_leave_room_for_other_programs(table: Path) -> None:
+    """A user has 128 in all. The one that was not used for longest gives way."""
+    watches = []
+    for _ in range(100):
+        watches.append(Watch())
+        watches[-1].enter(str(table), is_root=True)
+        assert watches[0].is_quiet(), "it is used all the time"
+    assert sum(watch.is_quiet() for watch in watches) == 32
+    assert not watches[1].is_quiet()
+    assert watches[-1].is_quiet()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import os
 import struct
 import sys
@@ -45,6 +46,12 @@ _OWN_FILE_SYSTEMS = frozenset(
 )
 """Where every change is made by this machine's kernel."""
 _STATFS_BYTES = 256
+_MOST = 32
+"""How many watches a process keeps. A user has 128 in all, for every program; one that was not used for longest gives
+way, and its table is listed again at the next question."""
+_clock = itertools.count()
+_live: weakref.WeakSet[Watch] = weakref.WeakSet()
+_live_lock = new_lock()
 
 
 @functools.cache
@@ -68,39 +75,52 @@ class Watch:
         self._inside: set[int] = set()
         self._above: dict[int, str] = {}
         self._looked_at_each_time: set[str] = set()
+        self.last_used = next(_clock)
+        _make_room()
         libc = _libc()
         descriptor = -1 if libc is None else libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         self._descriptor = descriptor
         self._usable = descriptor >= 0
         self._close = weakref.finalize(self, os.close, descriptor) if descriptor >= 0 else None
+        if self._usable:
+            with _live_lock:
+                _live.add(self)
 
     def give_up(self) -> None:
         """Promise nothing: the listing depends on what cannot be watched. What was watched is free for others."""
+        with self._lock:
+            self._stop()
+
+    def _stop(self) -> None:
         self._usable = False
         if self._close is not None:
             self._close()
+        with _live_lock:
+            _live.discard(self)
 
     def enter(self, directory: str, *, is_root: bool = False) -> None:
         """Watch a directory that is about to be read. Roots are also looked at by name: they may be exchanged."""
-        number = self._watch(directory, _CHANGES)
-        if number is None:
-            self.give_up()
-            return
-        self._inside.add(number)
-        if is_root:
-            self._identities.append((directory, _identity(directory)))
+        with self._lock:
+            number = self._watch(directory, _CHANGES)
+            if number is None:
+                self._stop()
+                return
+            self._inside.add(number)
+            if is_root:
+                self._identities.append((directory, _identity(directory)))
 
     def look_above(self, directory: str) -> None:
         """Watch a directory above the table, in which only a table format's marker would change what is listed.
 
         Other changes there do not count: it may be a busy place. Where it cannot be watched it is looked at each time.
         """
-        for place in (directory, f"{directory.rstrip('/')}/{METADATA}"):
-            number = self._watch(place, _ARRIVALS)
-            if number is not None:
-                self._above[number] = directory
-            elif place == directory:
-                self._looked_at_each_time.add(directory)
+        with self._lock:
+            for place in (directory, f"{directory.rstrip('/')}/{METADATA}"):
+                number = self._watch(place, _ARRIVALS)
+                if number is not None:
+                    self._above[number] = directory
+                elif place == directory:
+                    self._looked_at_each_time.add(directory)
 
     def _watch(self, directory: str, changes: int) -> int | None:
         libc = _libc()
@@ -115,6 +135,7 @@ class Watch:
     def is_quiet(self) -> bool:
         """Tell whether what was listed is there as it was. False where that is not known, and from then on."""
         with self._lock:
+            self.last_used = next(_clock)
             if self._usable and (self._process != os.getpid() or self._has_changes()):
                 self._usable = False
             return self._usable
@@ -142,6 +163,15 @@ class Watch:
         # A directory that came since is not watched yet.
         place = f"{directory.rstrip('/')}/{METADATA}"
         return os.path.isdir(place) and self._watch(place, _ARRIVALS) not in self._above  # noqa: PTH112
+
+
+def _make_room() -> None:
+    """Let watches go that were not used for longest, so that one more is not too many."""
+    with _live_lock:
+        surplus = len(_live) - _MOST + 1
+        oldest = sorted(_live, key=lambda watch: watch.last_used)[: max(0, surplus)]
+    for watch in oldest:
+        watch.give_up()
 
 
 def _watch_numbers(events: bytes) -> Iterator[int]:
