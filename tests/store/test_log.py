@@ -10,13 +10,14 @@ import pytest
 from lakebloom import errors
 from lakebloom.storage import open_storage
 from lakebloom.store.log import Log, decode_entry, encode_entry, entry_path
+from tests.index.meddling import Passing
 from tests.storage.faults import FaultyStorage
 from tests.store.examples import entry
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakebloom.storage import Storage
+    from lakebloom.storage import Buffer, Storage
     from lakebloom.store.records import Entry
 
 
@@ -123,3 +124,20 @@ def test_an_entry_of_a_later_format_is_refused(storage: Storage) -> None:
     storage.write(entry_path(1), data)
     with pytest.raises(errors.UnknownFormatError, match="found format 2"):
         Log(storage, "i").newest()
+
+
+@pytest.mark.parametrize("others", [1, 31, 32, 33, 100])
+def test_a_writer_that_is_overtaken_knows_that_its_commit_stands(storage: Storage, others: int) -> None:
+    """Between a put and the look at the log, others may commit more versions than an entry names as its ancestors."""
+    Log(storage, "i").create(entry())
+
+    class Overtaken(Passing):
+        def put_if_absent(self, path: str, data: Buffer) -> None:
+            super().put_if_absent(path, data)
+            for _ in range(others):
+                Log(storage, "i").commit(bumped)
+
+    committed = Log(Overtaken(storage), "i").commit(bumped)
+    assert committed is not None
+    assert committed.version == 2
+    assert Log(storage, "i").newest().summary == {"count": 1 + others}

@@ -343,7 +343,7 @@ class Log:
                 if highest <= entry.version:
                     return True
                 with suppress(NotFoundError):
-                    descends = self.read(highest).descends_from(entry)
+                    descends = self._descends(self.read(highest), entry)
                     if descends is not None:
                         return descends
                     break
@@ -354,6 +354,21 @@ class Log:
             found="later versions, and none that tells",
             hint=f"look at lake.history({self._name!r}) before trying again",
         )
+
+    def _descends(self, later: Entry, entry: Entry) -> bool | None:
+        """Tell whether an entry is an ancestor of a later one; None where entries between them were vacuumed."""
+        while (descends := later.descends_from(entry)) is None:
+            # Its lineage does not reach back so far. The last one that it names knows those before.
+            if not later.lineage or later.version - len(later.lineage) <= entry.version:
+                return None
+            try:
+                ancestor = self.read(later.version - len(later.lineage))
+            except NotFoundError:
+                return None
+            if ancestor.id != later.lineage[-1]:
+                return None
+            later = ancestor
+        return descends
 
     def _conflict(self, found: str) -> CommitConflictError:
         return CommitConflictError(
