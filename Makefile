@@ -10,7 +10,7 @@ CORE_STAMP := $(CORE)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 FAST := not spark and not slow
 HALF := tests/sbbf tests/storage tests/predicate tests/tables tests/parquet
-SPARK_HALF := tests/spark/rule tests/spark/skipping $(sort $(wildcard tests/spark/test_[a-i]*.py))
+SPARK_HALF := tests/spark/rule tests/spark/skipping $(sort $(wildcard tests/spark/test_[a-j]*.py))
 # Spark starts its workers with the first python3 on PATH unless told otherwise.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 

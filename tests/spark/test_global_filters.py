@@ -131,7 +131,7 @@ def test_a_small_cap(lake: Lakebloom, tmp_path: Path, set_conf: Callable[[str, s
     [
         ("spark.lakebloom.global.maxbytes", "1", r"did you mean spark.lakebloom.global.maxBytes\?"),
         ("spark.lakebloom.nonsense", "1", "unknown configuration key; found spark.lakebloom.nonsense"),
-        ("spark.lakebloom.global.maxBytes", "many", "must be a number"),
+        ("spark.lakebloom.global.maxBytes", "many", "must be a size"),
     ],
 )
 def test_wrong_keys(
