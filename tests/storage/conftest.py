@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import urllib.request
 import uuid
 from typing import TYPE_CHECKING, Any
@@ -20,12 +21,26 @@ BUCKET = "lakebloom-test"
 BACKENDS = ["local", "memory", "s3", pytest.param("hadoop", marks=pytest.mark.spark)]
 
 
+def _one_put_at_a_time() -> None:
+    """Let moto decide who is first as S3 does: it looks whether a key is taken and then writes, in many threads."""
+    from moto.s3.responses import S3Response
+
+    put_object, lock = S3Response.put_object, threading.Lock()
+
+    def guarded(self: Any) -> Any:
+        with lock:
+            return put_object(self)
+
+    S3Response.put_object = guarded  # type: ignore[method-assign]
+
+
 @pytest.fixture(scope="session")
 def s3_endpoint() -> Iterator[str]:
     """An S3 server on loopback with one bucket."""
     from moto.server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    _one_put_at_a_time()
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
