@@ -204,7 +204,7 @@ class Sbbf:
     @property
     def words(self) -> WordArray:
         """The bits as a read-only [num_blocks, 8] array of uint32."""
-        view = self._words.view()
+        view: WordArray = self._words.view()
         view.flags.writeable = False
         return view
 

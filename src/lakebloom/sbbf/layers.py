@@ -32,7 +32,8 @@ def mix(hashes: HashArray) -> HashArray:
     h = hashes + _STEP
     h = (h ^ (h >> np.uint64(30))) * _FIRST
     h = (h ^ (h >> np.uint64(27))) * _SECOND
-    return h ^ (h >> np.uint64(31))
+    mixed: HashArray = h ^ (h >> np.uint64(31))
+    return mixed
 
 
 def mix_one(h: int) -> int:

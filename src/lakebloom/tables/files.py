@@ -29,7 +29,6 @@ from lakebloom.storage.uri import from_decoded
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping
-    from typing import Self
 
 __all__ = [
     "OBJECT_SCHEMES",
@@ -67,13 +66,15 @@ class TableFile(_Identity):
 
     __slots__ = ()
 
-    def __new__(cls, uri: str, size_bytes: int, mtime_ms: int, tag: str = "") -> Self:
+    def __new__(cls, uri: str, size_bytes: int, mtime_ms: int, tag: str = "") -> TableFile:
         """Take a file as it was listed."""
         # Here and not with the listers, so that none of them forgets it.
         return tuple.__new__(cls, (uri, size_bytes, comparable_mtime_ms(uri, mtime_ms), tag))
 
     @classmethod
-    def stored(cls, uris: Iterable[str], sizes: Iterable[int], times: Iterable[int], tags: Iterable[str]) -> list[Self]:
+    def stored(
+        cls, uris: Iterable[str], sizes: Iterable[int], times: Iterable[int], tags: Iterable[str]
+    ) -> list[TableFile]:
         """Return files as they were written down: their times are comparable already."""
         return list(map(partial(tuple.__new__, cls), zip(uris, sizes, times, tags, strict=True)))
 

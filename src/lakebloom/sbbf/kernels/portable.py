@@ -27,11 +27,13 @@ _GATHERED_BYTES = 1 << 20
 
 
 def _rotate(x: HashArray, bits: int) -> HashArray:
-    return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
+    rotated: HashArray = (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
+    return rotated
 
 
 def _round(lane: HashArray) -> HashArray:
-    return _rotate(lane * _P2, 31) * _P1
+    mixed: HashArray = _rotate(lane * _P2, 31) * _P1
+    return mixed
 
 
 def _words(values: ByteArray, at: int, width: int) -> HashArray:
@@ -172,13 +174,15 @@ def _gathered(data: ByteArray, starts: OffsetArray, size: int) -> ByteArray:
 
 def block_numbers(hashes: HashArray, num_blocks: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Return the number of the block that each hash falls into."""
-    return (((hashes >> np.uint64(32)) * np.uint64(num_blocks)) >> np.uint64(32)).astype(np.int64)
+    numbers = ((hashes >> np.uint64(32)) * np.uint64(num_blocks)) >> np.uint64(32)
+    return np.asarray(numbers, dtype=np.int64)
 
 
 def masks(hashes: HashArray) -> WordArray:
     """Return the [count, 8] words, one bit set in each, that the hashes set in their blocks."""
     keys = hashes.astype(np.uint32)
-    return np.uint32(1) << ((keys[:, None] * _SALTS) >> np.uint32(27))
+    words: WordArray = np.uint32(1) << ((keys[:, None] * _SALTS) >> np.uint32(27))
+    return words
 
 
 def insert(words: WordArray, hashes: HashArray) -> None:
