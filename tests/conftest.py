@@ -12,6 +12,7 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -41,6 +42,26 @@ def _warm_kernels() -> None:
     f = Sbbf(1)
     f.insert(1)
     assert 1 in f
+
+
+_NOBODY = 65534
+
+
+@pytest.fixture
+def unprivileged(tmp_path: Path) -> Iterator[None]:
+    """Stop being root, to whom nothing is forbidden, and own the temporary directory."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for parent in tmp_path.parents:  # they stay open: a test of another process may be among them
+        if parent.stat().st_mode & 0o011 != 0o011:
+            parent.chmod(0o711)
+    os.chown(tmp_path, _NOBODY, -1)
+    os.seteuid(_NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,8 @@
     ├── StorageError              bytes that could not be read, written, listed or deleted
     │   ├── NotFoundError             nothing is stored there (also a FileNotFoundError)
     │   ├── AlreadyExistsError        a put-if-absent came second (also a FileExistsError)
-    │   └── AccessDeniedError         the store refused (also a PermissionError)
+    │   ├── AccessDeniedError         the store refused (also a PermissionError)
+    │   └── LocationNotWritableError  no index can be kept there
     ├── SourceError               a table that cannot be indexed as asked
     │   ├── NoFilesError              it has no files
     │   ├── ColumnNotFoundError       it has no such column
@@ -70,6 +71,7 @@ __all__ = [
     "IndexTooLargeError",
     "InvalidArgumentError",
     "LakebloomError",
+    "LocationNotWritableError",
     "NoFilesError",
     "NotFoundError",
     "NotParquetError",
@@ -231,6 +233,12 @@ class AccessDeniedError(StorageError, PermissionError):
     """The store refused the operation."""
 
     code = "ACCESS_DENIED"
+
+
+class LocationNotWritableError(StorageError):
+    """No index can be written to this place: found out before a build begins."""
+
+    code = "LOCATION_NOT_WRITABLE"
 
 
 class SourceError(LakebloomError):

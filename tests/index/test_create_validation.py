@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from lakebloom import BloomIndexConfig, col, errors
-from lakebloom.index.create import create_index
+from lakebloom.index.building import Workshop
+from lakebloom.index.create import create_index, price_index
 from lakebloom.index.lifecycle import delete_index
+from lakebloom.index.refresh import refresh_index
 from lakebloom.index.settings import Settings
 from lakebloom.storage import open_storage
 from lakebloom.store.records import ColumnRecord, SourceRecord
 from tests.index.lake import NAME, Lake, assert_answers, questions
-from tests.index.local_builder import source_of, workshop
+from tests.index.local_builder import LocalBuilder, source_of, workshop
 from tests.index.meddling import Meddled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
+
+    from lakebloom.index.catalog import Catalog
 
 
 def assert_nothing_there(lake: Lake) -> None:
@@ -259,6 +264,60 @@ def test_files_that_may_not_be_read(lake: Lake, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(errors.AccessDeniedError, match=r"f0\.parquet"):
         lake.create(BloomIndexConfig(NAME, ["k"]))
     assert_nothing_there(lake)
+
+
+# Places
+
+
+class _NoJob(LocalBuilder):
+    """Says what it cannot do, and must not be asked to do anything."""
+
+    def __init__(self, catalog: Catalog, error: errors.LakebloomError | None = None) -> None:
+        super().__init__(catalog)
+        self._error = error
+
+    def require_buildable(self, *_: object) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def build(self, *_: object) -> NoReturn:  # type: ignore[override]
+        raise AssertionError("a job was started")
+
+
+def test_a_place_that_is_a_file_is_refused_before_the_job(lake: Lake, tmp_path: Path) -> None:
+    lake.fill(range(2))
+    (tmp_path / "indexes").write_text("a file")
+    shop = Workshop(lake.catalog(), _NoJob(lake.catalog()), Settings())
+    with pytest.raises(errors.LocationNotWritableError, match="a file where a directory should be"):
+        create_index(shop, *source_of(lake.table, lake.types), BloomIndexConfig(NAME, ["k"]))
+    assert (tmp_path / "indexes").read_text() == "a file"
+
+
+@pytest.mark.usefixtures("unprivileged")
+@pytest.mark.parametrize("mode", ["quick", "full"])
+def test_a_refresh_of_an_index_of_somebody_else_is_refused_before_the_job(
+    lake: Lake, tmp_path: Path, mode: Literal["quick", "full"]
+) -> None:
+    lake.fill(range(2))
+    lake.create()
+    lake.fill([2])
+    (tmp_path / "indexes" / NAME).chmod(0o555)
+    shop = Workshop(lake.catalog(), _NoJob(lake.catalog()), Settings())
+    with pytest.raises(errors.LocationNotWritableError, match="Permission denied"):
+        refresh_index(shop, NAME, mode)
+    (tmp_path / "indexes" / NAME).chmod(0o755)
+    lake.refresh()
+    assert_answers(lake, questions([1, 45]))
+
+
+def test_what_a_builder_cannot_do_is_refused_before_anything_is_written(lake: Lake, tmp_path: Path) -> None:
+    lake.fill(range(2))
+    builder = _NoJob(lake.catalog(), errors.InvalidArgumentError("no positions"))
+    shop = Workshop(lake.catalog(), builder, Settings())
+    for verb in (create_index, price_index):
+        with pytest.raises(errors.InvalidArgumentError, match="no positions"):
+            verb(shop, *source_of(lake.table, lake.types), BloomIndexConfig(NAME, ["k"]))
+    assert not (tmp_path / "indexes").exists()
 
 
 # Sizes

@@ -156,4 +156,4 @@ def test_widened_and_missing_columns(spark: SparkSession, lake: Lakebloom, tmp_p
 def test_no_positions_through_spark(lake: Lakebloom, tmp_path: Path, table: Path, granularity: str | int) -> None:
     with pytest.raises(InvalidArgumentError, match="gives no row positions"):
         lake.create_index(table, BloomIndexConfig("by_all", ["big"], granularity=granularity))
-    assert not [path for path in (tmp_path / "indexes").rglob("*") if path.is_file()]
+    assert not (tmp_path / "indexes").exists()

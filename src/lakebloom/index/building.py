@@ -12,6 +12,7 @@ from lakebloom.index import estimate
 from lakebloom.index.plan import GLOBAL_BLOCK_STEP, BuildPlan, BuildResult, group_files
 from lakebloom.sbbf import sizing
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
+from lakebloom.storage import require_writable
 from lakebloom.storage.permissions import match_table
 from lakebloom.store.records import FOLDERS
 from lakebloom.tables.files import is_reachable
@@ -108,6 +109,13 @@ def plan_build(
     )
 
 
+def require_buildable(workshop: Workshop, plan: BuildPlan, source: SourceRecord, files: Sequence[TableFile]) -> None:
+    """Raise what the builder cannot do with these files, before anything is written. One that can do all has no say."""
+    check = getattr(workshop.builder, "require_buildable", None)
+    if check is not None:
+        check(plan, source, files)
+
+
 def require_takeable(config: ConfigRecord, source: SourceRecord) -> None:
     """Raise InvalidArgumentError where the filters that files already have cannot be those of an index."""
     found, hint = "", ""
@@ -137,7 +145,12 @@ def _largest_global(settings: Settings) -> int:
 def run_build(
     workshop: Workshop, index: Index, plan: BuildPlan, source: SourceRecord, files: Sequence[TableFile]
 ) -> BuildResult:
-    """Write the segments. Whatever fails, nothing of them is left behind if it can be helped."""
+    """Write the segments. Whatever fails, nothing of them is left behind if it can be helped.
+
+    What is refused is refused before anything is written: a builder that cannot, a place that cannot be written to.
+    """
+    require_buildable(workshop, plan, source, files)
+    require_writable(index.storage)
     match_table(index.storage.uri, (file.uri for file in files), source.locations)
     groups = group_files(files, workshop.builder.parallelism())
     try:

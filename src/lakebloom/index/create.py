@@ -22,6 +22,7 @@ from lakebloom.index.building import (
     Phases,
     discarding,
     plan_build,
+    require_buildable,
     require_stored,
     require_takeable,
     resized_globals,
@@ -30,7 +31,6 @@ from lakebloom.index.building import (
 )
 from lakebloom.index.price import PriceTag
 from lakebloom.index.reports import BuildReport
-from lakebloom.storage import require_single_winner
 from lakebloom.store.global_filters import write_global
 from lakebloom.store.log import WRITER, now_ms
 from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, GlobalRecord
@@ -86,7 +86,6 @@ def create_index(
     if quoted is not None:
         quoted(prepared.price)
     index, files, plan = workshop.catalog.index(config.name), prepared.files, prepared.plan
-    require_single_winner(index.storage)
     with phases.timed("build"):
         result = resized_globals(run_build(workshop, index, plan, source, files), prepared.record)
     with phases.timed("commit"), discarding(index, plan.build_id):
@@ -135,6 +134,7 @@ def _prepared(
             )
         shape = shape_of(workshop, record, source, files)
         plan = plan_build(workshop, record, source, files, files, shape, from_embedded=from_embedded)
+        require_buildable(workshop, plan, source, files)
     return _Prepared(record, table, files, plan, PriceTag.of(record, source, files, shape, plan.fpp))
 
 

@@ -64,6 +64,19 @@ class SparkBuilder:
         """Return how many tasks run at once."""
         return parallelism(self._spark)
 
+    def require_buildable(self, plan: BuildPlan, source: SourceRecord, files: Sequence[TableFile]) -> None:
+        """Raise what Spark's own scan may not or cannot do, where it has to read the files."""
+        if not _is_scanned(plan, source, files):
+            return
+        if source.format == "parquet" and not plan.allow_plaintext_filters:
+            _require_no_keys(self._spark, source)
+        if plan.granularity != "file":
+            raise InvalidArgumentError(
+                "Spark's own scan, which reads these files, gives no row positions",
+                found=f"granularity {plan.granularity!r}",
+                hint='use granularity="file"',
+            )
+
     def build(
         self,
         plan: BuildPlan,
@@ -75,15 +88,7 @@ class SparkBuilder:
         storage = self._catalog.index(plan.index_uri.rpartition("/")[2]).storage
         capture = not reachable(plan.index_uri)
         files = [file for group in groups for file in group.files]
-        scanned = source.format != "parquet" or plan.allow_plaintext_filters or not all(map(_is_reachable, files))
-        if scanned and source.format == "parquet" and not plan.allow_plaintext_filters:
-            _require_no_keys(self._spark, source)
-        if scanned and plan.granularity != "file":
-            raise InvalidArgumentError(
-                "Spark's own scan, which reads these files, gives no row positions",
-                found=f"granularity {plan.granularity!r}",
-                hint='use granularity="file"',
-            )
+        scanned = _is_scanned(plan, source, files)
         groups, too_new = settled(groups)
         with (
             watch(storage, plan, groups, progress),
@@ -112,6 +117,11 @@ class SparkBuilder:
             done = {group.group: 0 if group.segment is None else group.segment.num_rows for group in result.groups}
             progress(progress_of(groups, done))
         return result
+
+
+def _is_scanned(plan: BuildPlan, source: SourceRecord, files: Sequence[TableFile]) -> bool:
+    """Tell whether Spark reads the files, and not the tasks themselves."""
+    return source.format != "parquet" or plan.allow_plaintext_filters or not all(map(_is_reachable, files))
 
 
 def _is_reachable(file: TableFile) -> bool:

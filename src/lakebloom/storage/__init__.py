@@ -17,6 +17,7 @@ from lakebloom.errors import InvalidArgumentError
 from lakebloom.storage.buffers import Buffer, Buffers, Views
 from lakebloom.storage.protocol import Storage, StoredFile
 from lakebloom.storage.uri import from_decoded, from_encoded, normalise, to_local_path
+from lakebloom.storage.writable import require_writable
 
 if TYPE_CHECKING:
     import os
@@ -34,6 +35,7 @@ __all__ = [
     "open_index_storage",
     "open_storage",
     "require_single_winner",
+    "require_writable",
     "to_local_path",
 ]
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from obstore.store import ObjectStore
 
-__all__ = ["prove_single_winner"]
+__all__ = ["prove_single_winner", "prove_writable"]
 
 _PROVEN: set[tuple[str, frozenset[tuple[str, str]]]] = set()
 _FIRST, _SECOND = b"lakebloom: first", b"lakebloom: second"
@@ -41,11 +41,14 @@ _NOT_IMPLEMENTED = "501 Not Implemented"
 _HINT = "keep the index on a store that honours If-None-Match, on HDFS or on local disk; the table may stay where it is"
 
 
-def prove_single_winner(store: ObjectStore, bucket_uri: str, base: str, options: Mapping[str, str]) -> None:
-    """Raise StorageError unless the store refuses to create an object that exists. Asks it once in a process."""
+def prove_single_winner(store: ObjectStore, bucket_uri: str, base: str, options: Mapping[str, str]) -> bool:
+    """Raise StorageError unless the store refuses to create an object that exists.
+
+    Asks it once in a process, and tells whether that was now.
+    """
     key = bucket_uri, frozenset(options.items())
     if key in _PROVEN or bucket_uri.startswith("memory:"):
-        return
+        return False
     name = _name(bucket_uri, options)
     probe = f"{base}/{temporary_name()}" if base else temporary_name()
     with translated(f"could not find out whether {name} refuses to create an object twice", options):
@@ -56,6 +59,19 @@ def prove_single_winner(store: ObjectStore, bucket_uri: str, base: str, options:
             with suppress(Exception):
                 obstore.delete(store, probe)
     _PROVEN.add(key)
+    return True
+
+
+def prove_writable(store: ObjectStore, bucket_uri: str, base: str, options: Mapping[str, str]) -> None:
+    """Raise StorageError unless an object can be put below ``base``, and ``prove_single_winner`` is content."""
+    if prove_single_winner(store, bucket_uri, base, options) or bucket_uri.startswith("memory:"):
+        return
+    probe = f"{base}/{temporary_name()}" if base else temporary_name()
+    with translated(f"could not write to {_name(bucket_uri, options)}", options):
+        obstore.put(store, probe, _FIRST)
+        # Whoever may not delete can still commit.
+        with suppress(Exception):
+            obstore.delete(store, probe)
 
 
 def _probe(store: ObjectStore, probe: str, name: str, options: Mapping[str, str]) -> None:

@@ -103,6 +103,16 @@ class HadoopStorage:
         with translated(f"could not create {self._uri}/{path}"):
             self._publish(file, views, self._publisher().create)
 
+    def prove_writable(self) -> None:
+        """Raise StorageError where no file can be put, or where two writers could put the same."""
+        with translated(f"could not write to {self._uri}"):
+            self._publisher()
+            probe = self._path(temporary_name())
+            try:
+                self._fill(probe, as_views(b"lakebloom"))
+            finally:
+                self._file_system.delete(probe, False)
+
     def list(self, prefix: str) -> Iterator[StoredFile]:
         """See Storage.list."""
         return (file for file in self._below(check_prefix(prefix)) if not is_temporary(file.path))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lakebloom.errors import NotFoundError, StorageError
+from lakebloom.errors import LakebloomError, NotFoundError, StorageError
 from lakebloom.storage.buffers import as_views
 from lakebloom.storage.checks import check_new_path, check_path, check_prefix, check_ranges
 from lakebloom.storage.durable import prove_single_winner, publish_new, publish_over, write_temporary
@@ -26,6 +26,7 @@ from lakebloom.storage.permissions import Permissions
 from lakebloom.storage.protocol import StoredFile
 from lakebloom.storage.temporary import is_temporary
 from lakebloom.storage.uri import to_local_path
+from lakebloom.storage.writable import leaving_no_directories, unwritable_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -85,6 +86,20 @@ class LocalStorage:
         base = self._locate("")
         with translated(f"could not create a file in {base}"):
             prove_single_winner(base)
+
+    def prove_writable(self) -> None:
+        """Raise LocationNotWritableError where no file can be put; StorageError as ``prove_single_winner``."""
+        base = self._locate("")
+        try:
+            with leaving_no_directories(base):
+                prove_single_winner(base)
+                for folder in filter(Path.is_dir, base.iterdir()):
+                    if not os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
+                        raise PermissionError(errno.EACCES, f"{os.strerror(errno.EACCES)}: {folder}")
+        except LakebloomError:
+            raise
+        except OSError as error:
+            raise unwritable_path(base, error) from error
 
     def list(self, prefix: str) -> Iterator[StoredFile]:
         """See Storage.list."""

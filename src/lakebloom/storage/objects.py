@@ -14,7 +14,7 @@ import obstore
 
 from lakebloom.storage.buffers import as_views
 from lakebloom.storage.checks import check_length, check_new_path, check_path, check_prefix, check_ranges
-from lakebloom.storage.conditional_proof import prove_single_winner
+from lakebloom.storage.conditional_proof import prove_single_winner, prove_writable
 from lakebloom.storage.conditional_put import OUTCOME_UNKNOWN, create_object
 from lakebloom.storage.object_errors import translated
 from lakebloom.storage.object_stores import connect
@@ -131,6 +131,11 @@ class ObjectStorage:
         """Raise StorageError where the store lets two writers create the same object. Asks it once in a process."""
         scheme, authority, _ = split(self._uri)
         prove_single_winner(self._store, f"{scheme}://{authority}", self._base, self._options)
+
+    def prove_writable(self) -> None:
+        """Raise StorageError where no object can be put, or as ``prove_single_winner``."""
+        scheme, authority, _ = split(self._uri)
+        prove_writable(self._store, f"{scheme}://{authority}", self._base, self._options)
 
     def list(self, prefix: str) -> Iterator[StoredFile]:
         """See Storage.list."""
