@@ -2,10 +2,13 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 PYTHON3 ?= python3
-VENV := .venv
+# `make test DEPENDENCIES=lowest` runs on the oldest versions that pyproject.toml allows, in environments of their own.
+DEPENDENCIES ?= locked
+AGE := $(if $(filter lowest,$(DEPENDENCIES)),-lowest)
+VENV := .venv$(AGE)
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-CORE := .venv-core
+CORE := .venv-core$(AGE)
 CORE_STAMP := $(CORE)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 FAST := not spark and not slow
@@ -20,15 +23,15 @@ help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
 
 $(STAMP): pyproject.toml constraints.txt tools/bootstrap
-	@tools/bootstrap $(PYTHON3) $(VENV) dev,spark,lance
+	@tools/bootstrap $(PYTHON3) $(VENV) dev,spark,lance $(DEPENDENCIES)
 	@touch $@
 
 $(BENCH_STAMP): $(STAMP)
-	@tools/bootstrap $(PYTHON3) $(VENV) bench
+	@tools/bootstrap $(PYTHON3) $(VENV) bench $(DEPENDENCIES)
 	@touch $@
 
 $(CORE_STAMP): pyproject.toml constraints.txt tools/bootstrap
-	@tools/bootstrap $(PYTHON3) $(CORE) core-tests
+	@tools/bootstrap $(PYTHON3) $(CORE) core-tests $(DEPENDENCIES)
 	@touch $@
 
 test: $(STAMP) check core ## environment, lint, types and all tests, in two processes
@@ -95,4 +98,4 @@ lock: $(STAMP) ## resolve the newest versions into constraints.txt
 		--no-annotate --no-header pyproject.toml -o constraints.txt
 
 clean: ## remove the environment and all caches
-	@rm -rf $(VENV) $(CORE) .bench .compat .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-lowest .venv-core .venv-core-lowest dist .bench .compat .mypy_cache .pytest_cache .ruff_cache .hypothesis
