@@ -165,6 +165,7 @@ class Lakebloom:
         config: BloomIndexConfig,
         *,
         from_embedded: bool = False,
+        replace: bool = False,
         progress: Callable[[Progress], None] | None = None,
         quoted: Callable[[PriceTag], None] | None = None,
     ) -> BuildReport:
@@ -177,15 +178,17 @@ class Lakebloom:
         With ``from_embedded``, filters that the Parquet files already have are taken instead of reading the column,
         where they hold the same hashes; the report says which columns had to be read, and why. Their rate is what the
         files' writer chose.
+
+        With ``replace``, an index of this name goes on answering until the new one is committed, and is then gone.
         """
         from lakebloom.index.create import create_index
 
         workshop, record, schema = self._resolved(source, progress)
-        report = create_index(workshop, record, schema, config, quoted, from_embedded=from_embedded)
+        report = create_index(workshop, record, schema, config, quoted, from_embedded=from_embedded, replace=replace)
         self._publish()
         return report
 
-    def price_index(self, source: Any, config: BloomIndexConfig) -> PriceTag:
+    def price_index(self, source: Any, config: BloomIndexConfig, *, replace: bool = False) -> PriceTag:
         """Tell what ``create_index`` would read and write, and how much one key would then skip. Builds nothing.
 
         Without a session ``source`` is the path of Parquet files.
@@ -193,8 +196,8 @@ class Lakebloom:
         from lakebloom.index.create import price_index
 
         if self._spark is None:
-            return price_index(*self._directory(source), config)
-        return price_index(*self._resolved(source, None), config)
+            return price_index(*self._directory(source), config, replace=replace)
+        return price_index(*self._resolved(source, None), config, replace=replace)
 
     def advise(self, source: Any, columns: Sequence[str] | None = None) -> RecordTable[ColumnAdvice]:
         """Sample a table and tell for each column whether it is worth an index, and why. Builds nothing.
@@ -322,15 +325,10 @@ class Lakebloom:
     def _created_anew(self, found: Salvage, progress: Callable[[Progress], None] | None) -> BuildReport:
         """Create an index in place of one whose log cannot be read."""
         from lakebloom.index.config import config_of
-        from lakebloom.index.maintain.repair import remove_index
         from lakebloom.spark.sources import reopened
 
-        name = found.config.name
         source, config = reopened(self._session(), found.source), config_of(found.config)
-        # Before anything is removed: the table or a column may not be what the damaged entry says.
-        self.price_index(source, replace(config, name=f"{name[:100]}.repair"))
-        remove_index(self._catalog, name)
-        return self.create_index(source, config, progress=progress)
+        return self.create_index(source, config, replace=True, progress=progress)
 
     # Asking
 

@@ -57,6 +57,17 @@ def test_the_price_tag_comes_first_and_is_honoured(cli: Cli, table: Path) -> Non
     assert cli("refresh").code == cli("refresh", "by_k", "--all").code == 2
 
 
+def test_an_index_is_replaced(cli: Cli, table: Path) -> None:
+    assert cli("create", "by_k", str(table), "-c", "k").code == 0
+    again = cli("create", "by_k", str(table), "-c", "k", "--fpp", "1e-5")
+    assert (again.code, "--replace" in again.err) == (4, True)
+    assert cli("create", "by_k", str(table), "-c", "k", "--replace", "--dry-run").code == 0
+    assert cli("show", "by_k", "--output", "json").json["version"] == 1
+    assert cli("create", "by_k", str(table), "-c", "k", "--fpp", "1e-5", "--replace").code == 0
+    assert [entry["operation"] for entry in cli("history", "by_k", "--output", "json").json] == ["replace", "create"]
+    assert cli("lookup", "by_k", "k = 1500", "--output", "json").json["num_rows"] == 1
+
+
 def test_errors_of_builds(cli: Cli, table: Path) -> None:
     no_column = cli("create", "i", str(table), "-c", "kk")
     no_table = cli("create", "i", f"{table}-missing", "-c", "k")

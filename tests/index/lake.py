@@ -81,11 +81,17 @@ class Lake:
         return Catalog(self.location, wrap=wrap)
 
     def create(
-        self, config: BloomIndexConfig | None = None, *, catalog: Catalog | None = None, tasks: int = 2, **settings: int
+        self,
+        config: BloomIndexConfig | None = None,
+        *,
+        catalog: Catalog | None = None,
+        tasks: int = 2,
+        replace: bool = False,
+        **settings: int,
     ) -> BuildReport:
         chosen = config or BloomIndexConfig(NAME, ["k", "s", "n"], fpp=1e-4)
         shop = workshop(catalog or self.catalog(), tasks=tasks, **(SMALL | settings))
-        return create_index(shop, *source_of(self.table, self.types), chosen)
+        return create_index(shop, *source_of(self.table, self.types), chosen, replace=replace)
 
     def refresh(
         self, mode: RefreshMode = "quick", *, catalog: Catalog | None = None, tasks: int = 2, **settings: int

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 QUESTIONS = questions([25])[:3]
 PLAIN = BloomIndexConfig(NAME, ["k", "n"], fpp=0.01)
+OTHER = BloomIndexConfig(NAME, ["s"], fpp=1e-4, granularity="row_group")
 WITH_GLOBAL = BloomIndexConfig(NAME, ["k", "s"], fpp=0.01, global_filter=True)
 
 
@@ -99,6 +100,13 @@ CASES = {
     ),
     "optimize": Case(refreshed, lambda lake, catalog: optimize_index(catalog, NAME)),
     "optimize with global filters": Case(refreshed_with_global, lambda lake, catalog: optimize_index(catalog, NAME)),
+    "replace": Case(refreshed, lambda lake, catalog: lake.create(OTHER, catalog=catalog, tasks=1, replace=True)),
+    "replace with global filters": Case(
+        refreshed_with_global, lambda lake, catalog: lake.create(PLAIN, catalog=catalog, tasks=1, replace=True)
+    ),
+    "replace of a deleted index": Case(
+        deleted, lambda lake, catalog: lake.create(WITH_GLOBAL, catalog=catalog, tasks=1, replace=True)
+    ),
     "delete": Case(refreshed, lambda lake, catalog: delete_index(catalog, NAME)),
     "restore": Case(deleted, lambda lake, catalog: restore_index(catalog, NAME)),
     "vacuum": Case(littered, lambda lake, catalog: lake.vacuum(catalog=catalog)),

@@ -14,7 +14,9 @@ import pytest
 from lakebloom.errors import AlreadyExistsError, IndexNotFoundError
 from lakebloom.index.building import require_stored
 from lakebloom.index.catalog import Index, require_active
+from lakebloom.index.create import _newest, _replaced
 from lakebloom.index.lifecycle import delete_index, restore_index
+from lakebloom.index.maintain.repair import remove_index
 from lakebloom.index.vacuum import removal_of, vacuum_index
 from lakebloom.store import log as log_module
 from lakebloom.store.log import HINT, Log, decode_entry, entry_path
@@ -115,6 +117,18 @@ def create(index: Index, who: str, with_files: bool) -> Entry:
     return index.log.create(require_stored(index, msgspec.structs.replace(first_entry(), segments=made)))
 
 
+def put_in_place(index: Index, who: str, with_files: bool) -> Entry:
+    """As ``create_index(..., replace=True)`` commits, by its own code."""
+    found = _newest(index)
+    made = built(index, who, with_files)
+    return _replaced(index, msgspec.structs.replace(first_entry(), segments=made), found)
+
+
+def remove(index: Index, who: str, with_files: bool) -> None:
+    """As ``delete_index(name, force=True)``, which deletes every file that it finds."""
+    remove_index(index.catalog, NAME)  # type: ignore[attr-defined]
+
+
 def vacuum(index: Index, who: str, with_files: bool) -> None:
     # Without files nothing has to be spared, and log entries go at once. With files a build needs its grace.
     vacuum_index(index.catalog, NAME, 0, 1 if with_files else 0)  # type: ignore[attr-defined]
@@ -131,6 +145,7 @@ def restore(index: Index, who: str, with_files: bool) -> int:
 KINDS: dict[str, Callable[[Index, str, bool], Any]] = {
     "add": add, "twice": twice, "found": found, "replace": replace,
     "create": create, "vacuum": vacuum, "delete": delete, "restore": restore,
+    "put in place": put_in_place, "remove": remove,
 }  # fmt: skip
 
 
@@ -144,7 +159,7 @@ def actor(kind: str, who: str, with_files: bool, monkeypatch: pytest.MonkeyPatch
         index.catalog = catalog  # type: ignore[attr-defined]
         KINDS[kind](index, who, with_files)
         # What the log knows after a success is what it has written; a vacuum of a removed index knows nothing.
-        return () if kind == "vacuum" else (index.log._newest.id,)  # type: ignore[union-attr]
+        return () if kind in ("vacuum", "remove") else (index.log._newest.id,)  # type: ignore[union-attr]
 
     return run
 
@@ -231,7 +246,7 @@ def explored(
     """Go through all interleavings of these groups of actors, and return how many states there were."""
     states = 0
     for group in groups:
-        if state in ("none", "removed") and not {"create", "found"} & set(group):
+        if state in ("none", "removed") and not {"create", "found", "put in place"} & set(group):
             continue  # nothing happens
         actors = [actor(kind, f"{kind}{n}-", with_files, monkeypatch) for n, kind in enumerate(group)]
         explorer = Explorer(actors, check)
@@ -267,6 +282,15 @@ def test_files_are_there_as_long_as_they_are_named(state: str, monkeypatch: pyte
     if THOROUGH:
         groups = groups_of("add", "replace", "create", "vacuum", "delete", "restore", vacuums=3)
     assert explored(groups, state, monkeypatch, with_files=True) > 1000
+
+
+@pytest.mark.parametrize("state", ["none", "active", "deleted", "removed"])
+def test_an_index_that_is_put_in_the_place_of_another(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = ("add", "create", "vacuum", "delete", "restore", "put in place", "remove")
+    groups: list[tuple[str, ...]] = [("put in place", other) for other in others]
+    if THOROUGH:
+        groups = [("put in place", *pair) for pair in itertools.combinations_with_replacement(others, 2)]
+    assert explored(groups, state, monkeypatch, with_files=True) > 300
 
 
 def test_two_vacuums_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,10 @@ MEANINGS = [
         "CREATE BLOOM INDEX i ON t (k) OPTIONS (granularity = 8192)",
         CreateIndex(BloomIndexConfig("i", ["k"], granularity=8192), "t"),
     ),
+    (
+        "create or  replace bloom index i on t (k)",
+        CreateIndex(BloomIndexConfig("i", ["k"]), "t", or_replace=True),
+    ),
     ("REFRESH BLOOM INDEX i", OneIndex("REFRESH", "i")),
     ("REFRESH BLOOM INDEX i QUICK", OneIndex("REFRESH", "i")),
     ("refresh bloom index i full", OneIndex("REFRESH", "i", "full")),
@@ -61,6 +65,7 @@ MISTAKES = [
     ("CREATE BLOOM INDEX i ON t (k) OPTIONS (fp = 1)", "no such option", "did you mean fpp"),
     ("CREATE BLOOM INDEX i ON t ()", "expected a column", r"'\)'"),
     ("REFRESH BLOOM INDEX i SLOWLY", "expected the end", "'SLOWLY'"),
+    ("CREATE OR REPLACE BLOOM INDEX IF NOT EXISTS i ON t (k)", "expected ON", "'NOT EXISTS"),
     ("DROP BLOOM INDEX", "expected the name of an index", "its end"),
     ("VACUUM BLOOM INDEX i RETAIN many HOURS", "a number of hours", "'many"),
     ("DROP BLOOM INDEX i ยง %", "expected", "%"),
@@ -82,7 +87,12 @@ def test_the_life_of_an_index(spark: SparkSession, tmp_path: Path) -> None:
     assert dict(lake.sql(create.format("")).collect())["files"] == "4"
     with pytest.raises(IndexExistsError):
         lake.sql(create.format(""))
-    lake.sql(create.format("IF NOT EXISTS"))
+    assert dict(lake.sql(create.format("IF NOT EXISTS")).collect())["version"] == "1"
+    assert dict(lake.sql("CREATE BLOOM INDEX IF NOT EXISTS i ON nowhere (k)").collect())["version"] == "1"
+    replace = create.replace("CREATE", "CREATE OR REPLACE").replace("(k)", "(v)")
+    assert dict(lake.sql(replace.format("")).collect())["version"] == "2"
+    assert dict(lake.sql("DESCRIBE BLOOM INDEX i").collect())["columns"] == "v"
+    lake.sql(create.replace("CREATE", "CREATE OR REPLACE").format(""))
     (shown,) = lake.sql("SHOW BLOOM INDEXES").collect()
     assert (shown.name, shown.state, shown.columns, shown.files) == ("i", "active", ["k"], 4)
     spark.range(40, 44, 1, 1).selectExpr("id AS k", "id AS v").write.mode("append").parquet(str(tmp_path / "t"))
@@ -92,6 +102,8 @@ def test_the_life_of_an_index(spark: SparkSession, tmp_path: Path) -> None:
     lake.sql("REPAIR BLOOM INDEX i")
     lake.sql("DROP BLOOM INDEX i")
     assert dict(lake.sql("DESCRIBE BLOOM INDEX i").collect())["state"] == "deleted"
+    with pytest.raises(IndexExistsError, match="restore_index"):
+        lake.sql(create.format("IF NOT EXISTS"))
     lake.sql("RESTORE BLOOM INDEX i")
     lake.sql("VACUUM BLOOM INDEX i RETAIN 100 HOURS")
     operations = [row.operation for row in lake.sql("DESCRIBE HISTORY BLOOM INDEX i").collect()]

@@ -40,6 +40,7 @@ def add_to(app: typer.Typer) -> None:
 _CREATE_EXAMPLES = """
 lakebloom create events_by_user /data/events --column user_id --dry-run
 lakebloom create events_by_user /data/events -c user_id -c country --granularity row_group
+lakebloom create events_by_user /data/events -c user_id --fpp 1e-4 --replace
 lakebloom create by_key s3://lake/t -c key --fpp 1e-5 --store-option region=eu-west-1
 """
 _REFRESH_EXAMPLES = """
@@ -71,6 +72,9 @@ def create(
         typer.Option("--allow-plaintext-filters", help="Index columns that are encrypted, in filters that are not."),
     ] = False,
     format: Format = "parquet",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Take the place of an index of this name, which answers until then.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the price tag and build nothing.")] = False,
 ) -> None:
     """Build an index over a table, after telling what it will cost."""
@@ -86,12 +90,12 @@ def create(
         allow_plaintext_filters=allow_plaintext_filters,
     )
     if dry_run and _needs_no_spark(source, format):
-        session.output.record(session.lake().price_index(source, config))
+        session.output.record(session.lake().price_index(source, config, replace=replace))
         return
     with session.spark_lake() as (spark, lake):
         table = _table(spark, source, format)
         if dry_run:
-            session.output.record(lake.price_index(table, config))
+            session.output.record(lake.price_index(table, config, replace=replace))
             return
         price: list[PriceTag] = []
 
@@ -100,7 +104,7 @@ def create(
             session.output.note(str(tag))
 
         with session.output.progress("building") as update:
-            report = lake.create_index(table, config, progress=update, quoted=quoted)
+            report = lake.create_index(table, config, replace=replace, progress=update, quoted=quoted)
         session.output.record(report, price=plain(price[0]))
         _warn_skipped(session, report)
 

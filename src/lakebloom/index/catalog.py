@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lakebloom.errors import IndexStateError, LakebloomError
+from lakebloom.errors import CommitConflictError, IndexStateError, LakebloomError
 from lakebloom.index.config import is_name, require_name
 from lakebloom.index.patience import side_by_side, within
 from lakebloom.storage import normalise, open_index_storage, open_storage
@@ -42,6 +42,17 @@ def require_active(entry: Entry) -> Entry:
         f"index {entry.config.name!r} is deleted",
         found=f"deleted in version {entry.version}",
         hint=f"lake.restore_index({entry.config.name!r}) brings it back",
+    )
+
+
+def require_same(base: Entry, started: Entry, doing: str) -> Entry:
+    """Return an entry of the index that an operation started from. Raises IndexStateError or CommitConflictError."""
+    if require_active(base).origin == started.origin:
+        return base
+    raise CommitConflictError(
+        f"cannot finish {doing} of index {base.config.name!r}",
+        found=f"another index was put in its place meanwhile; it is at version {base.version}",
+        hint="run it again",
     )
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from lakebloom.errors import CommitConflictError
 from lakebloom.index.building import discarding, require_stored
-from lakebloom.index.catalog import require_active
+from lakebloom.index.catalog import require_same
 from lakebloom.index.plan import new_operation_id
 from lakebloom.index.reports import OperationReport
 from lakebloom.index.snapshot import Snapshot
@@ -42,7 +42,7 @@ def optimize_index(catalog: Catalog, name: str) -> OperationReport:
             return OperationReport.of(entry, committed=False)
 
         def change(base: Entry) -> Entry:
-            added = require_base(base, entry.segments, "optimizing")
+            added = require_base(base, entry, "optimizing")
             changed = msgspec.structs.replace(
                 base,
                 operation="optimize",
@@ -57,10 +57,11 @@ def optimize_index(catalog: Catalog, name: str) -> OperationReport:
     return OperationReport.of(committed, committed=True)
 
 
-def require_base(base: Entry, replaced: Sequence[SegmentRecord], doing: str) -> tuple[SegmentRecord, ...]:
+def require_base(base: Entry, started: Entry, doing: str) -> tuple[SegmentRecord, ...]:
     """Return the segments that came after those to be replaced. Raises CommitConflictError if these are gone."""
-    require_active(base)
-    if base.segments[: len(replaced)] != tuple(replaced):
+    require_same(base, started, doing)
+    replaced = started.segments
+    if base.segments[: len(replaced)] != replaced:
         raise CommitConflictError(
             f"cannot finish {doing} of index {base.config.name!r}",
             found=f"version {base.version} replaced its segments meanwhile",

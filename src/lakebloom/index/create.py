@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from lakebloom.errors import (
     AlreadyExistsError,
+    CommitConflictError,
     CorruptIndexError,
     DataFileError,
     IndexExistsError,
-    IndexNotFoundError,
     InvalidArgumentError,
     NoFilesError,
     UnsupportedSourceError,
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from lakebloom.index.config import BloomIndexConfig
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.index.plan import BuildPlan, BuildResult
-    from lakebloom.store.records import SegmentRecord, SourceRecord
+    from lakebloom.store.records import SegmentRecord, SourceRecord, State
     from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.files import TableFile
 
@@ -58,13 +60,20 @@ class _Prepared:
     files: list[TableFile]
     plan: BuildPlan
     price: PriceTag
+    found: Entry | None
+    """The newest entry of the name when it began, that of a removed index too; None where none can be read."""
 
 
 def price_index(
-    workshop: Workshop, source: SourceRecord, schema: Sequence[ColumnRecord], config: BloomIndexConfig
+    workshop: Workshop,
+    source: SourceRecord,
+    schema: Sequence[ColumnRecord],
+    config: BloomIndexConfig,
+    *,
+    replace: bool = False,
 ) -> PriceTag:
     """Check everything that ``create_index`` checks, and tell what it would cost. Writes nothing."""
-    return _prepared(workshop, source, schema, config, Phases()).price
+    return _prepared(workshop, source, schema, config, Phases(), replace=replace).price
 
 
 def create_index(
@@ -75,14 +84,16 @@ def create_index(
     quoted: Callable[[PriceTag], None] | None = None,
     *,
     from_embedded: bool = False,
+    replace: bool = False,
 ) -> BuildReport:
     """Build an index over a table whose leaf columns are ``schema`` and commit its first version.
 
     ``quoted`` is called with the price before anything is written; it may raise, and then nothing is. With
-    ``from_embedded``, filters that the files already have are taken where they can be (``embedded_filters``).
+    ``from_embedded``, filters that the files already have are taken where they can be (``embedded_filters``). With
+    ``replace``, an index of this name answers until the commit, which puts the new one in its place.
     """
     phases = Phases()
-    prepared = _prepared(workshop, source, schema, config, phases, from_embedded=from_embedded)
+    prepared = _prepared(workshop, source, schema, config, phases, from_embedded=from_embedded, replace=replace)
     if quoted is not None:
         quoted(prepared.price)
     index, files, plan = workshop.catalog.index(config.name), prepared.files, prepared.plan
@@ -103,12 +114,35 @@ def create_index(
             global_filters=store_globals(index, plan, result, result.segments),
             summary=summary_of(result),
         )
-        try:
-            require_stored(index, first)
-            entry = index.log.create(first)
-        except AlreadyExistsError as error:
-            raise _exists(config.name, "created by another writer meanwhile") from error
+        entry = _replaced(index, first, prepared.found) if replace else _created(index, first)
     return BuildReport.of(entry, result, phases.seconds)
+
+
+def _created(index: Index, first: Entry) -> Entry:
+    try:
+        return index.log.create(require_stored(index, first))
+    except AlreadyExistsError as error:
+        raise _exists(index.name, "created by another writer meanwhile") from error
+
+
+def _replaced(index: Index, first: Entry, found: Entry | None) -> Entry:
+    """Commit an index in the place of what has its name by then, whatever state that is in.
+
+    One that was removed since the build began is the exception: who removes an index deletes every file that is there,
+    those of this build too.
+    """
+
+    def change(base: Entry | None) -> Entry:
+        if base is not None and base.state == "removed" and (found is None or base.id != found.id):
+            raise CommitConflictError(
+                f"cannot replace index {index.name!r}",
+                found=f"it was removed in version {base.version}, while the new one was built",
+                hint="run it again",
+            )
+        is_new = base is None or base.state == "removed"
+        return require_stored(index, first if is_new else msgspec.structs.replace(first, operation="replace"))
+
+    return index.log.replace(change)
 
 
 def _prepared(
@@ -119,9 +153,12 @@ def _prepared(
     phases: Phases,
     *,
     from_embedded: bool = False,
+    replace: bool = False,
 ) -> _Prepared:
     with phases.timed("check"):
-        _require_new(workshop.catalog.index(config.name))
+        found = _newest(workshop.catalog.index(config.name))
+        if not replace:
+            _require_new(config.name, found)
         record = _resolved(config, source, schema)
         if from_embedded:
             require_takeable(record, source)
@@ -135,7 +172,7 @@ def _prepared(
         shape = shape_of(workshop, record, source, files)
         plan = plan_build(workshop, record, source, files, files, shape, from_embedded=from_embedded)
         require_buildable(workshop, plan, source, files)
-    return _Prepared(record, table, files, plan, PriceTag.of(record, source, files, shape, plan.fpp))
+    return _Prepared(record, table, files, plan, PriceTag.of(record, source, files, shape, plan.fpp), found)
 
 
 def store_globals(
@@ -168,19 +205,26 @@ def _index_bytes(result: BuildResult) -> int:
     return sum(tile.num_blocks * tile.num_units * 32 for segment in result.segments for tile in segment.tiles)
 
 
-def _require_new(index: Index) -> None:
+def _newest(index: Index) -> Entry | None:
     try:
-        entry = index.log.newest()
-    except (IndexNotFoundError, CorruptIndexError):
-        return  # one that cannot be read is replaced; vacuum takes its files
-    raise _exists(index.name, f"one that is {entry.state}, at version {entry.version}")
+        return index.log.tip()
+    except CorruptIndexError:
+        return None  # one that cannot be read is replaced; vacuum takes its files
 
 
-def _exists(name: str, found: str) -> IndexExistsError:
+def _require_new(name: str, found: Entry | None) -> None:
+    if found is not None and found.state != "removed":
+        raise _exists(name, f"one that is {found.state}, at version {found.version}", found.state)
+
+
+def _exists(name: str, found: str, state: State = "active") -> IndexExistsError:
+    verb = f"refresh_index({name!r}) brings it up to date"
+    if state == "deleted":
+        verb = f"restore_index({name!r}) brings it back"
     return IndexExistsError(
         f"cannot create index {name!r}",
         found=found,
-        hint=f"refresh_index({name!r}) brings it up to date; delete_index and vacuum_index free the name",
+        hint=f"{verb}; replace=True (create --replace, CREATE OR REPLACE) builds another in its place",
     )
 
 

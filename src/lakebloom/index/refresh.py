@@ -173,7 +173,7 @@ class _Refresh:
                 return self._unchanged(result)
 
             def change(base: Entry) -> Entry:
-                require_active(base)
+                self._require_same(base)
                 moved = msgspec.structs.replace(base, operation="refresh", source=source, summary={})
                 return require_stored(self._index, moved, base)
 
@@ -200,7 +200,7 @@ class _Refresh:
             return run_build(self._workshop, self._index, plan, self._table.source, files)
 
     def _added(self, base: Entry, plan: BuildPlan, result: BuildResult, source: SourceRecord) -> Entry:
-        require_active(base)
+        self._require_same(base)
         added = msgspec.structs.replace(
             base,
             operation="refresh",
@@ -247,7 +247,8 @@ class _Refresh:
             source = self._stored_source(operation_id)
 
             def change(base: Entry) -> Entry:
-                added = require_base(base, replaced, "the full refresh")
+                self._require_same(base)
+                added = require_base(base, self._entry, "the full refresh")
                 if added and rebuilt:
                     raise self._conflict(base)
                 changed = msgspec.structs.replace(
@@ -275,6 +276,12 @@ class _Refresh:
         damaged = {record.file.path for record in self._entry.global_filters} - sound
         moved = moved_globals(base, self._entry.segments, kept)
         return tuple(record for record in moved if record.file.path not in damaged)
+
+    def _require_same(self, base: Entry) -> None:
+        """Raise _BaseChangedError where another index was put in the place of this one."""
+        require_active(base)
+        if base.origin != self._entry.origin:
+            raise self._conflict(base)
 
     def _conflict(self, base: Entry) -> _BaseChangedError:
         return _BaseChangedError(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lakebloom.errors import IndexExistsError, IndexNotFoundError
+from lakebloom.errors import IndexFormatError, IndexNotFoundError
 from lakebloom.spark.statements import CreateIndex, DropIndex, OneIndex, ShowIndexes, parse_statement
 from lakebloom.spark.table_functions import HISTORY_COLUMNS, INDEX_COLUMNS, history_row, index_row
 
@@ -26,7 +27,7 @@ _FIELDS = "field string, value string"
 class Indexes(Protocol):
     """What a statement needs of ``Lakebloom``."""
 
-    def create_index(self, source: Any, config: BloomIndexConfig) -> Printable: ...
+    def create_index(self, source: Any, config: BloomIndexConfig, *, replace: bool) -> Printable: ...
     def refresh_index(self, name: str, mode: Any) -> Printable: ...
     def optimize_index(self, name: str) -> Printable: ...
     def verify_index(self, name: str) -> Printable: ...
@@ -67,12 +68,12 @@ _VERBS: dict[str, Callable[[Indexes, OneIndex], Printable]] = {
 
 
 def _created(lake: Indexes, statement: CreateIndex) -> Printable:
-    try:
-        return lake.create_index(statement.table, statement.config)
-    except IndexExistsError:
-        if not statement.if_not_exists:
-            raise
-        return lake.index(statement.config.name)
+    if statement.if_not_exists:
+        with suppress(IndexNotFoundError, IndexFormatError):  # before anything is resolved: the table may be gone
+            found = lake.index(statement.config.name)
+            if found.state == "active":  # one that is deleted cannot be used: an error says what to do
+                return found
+    return lake.create_index(statement.table, statement.config, replace=statement.or_replace)
 
 
 def _dropped(lake: Indexes, statement: DropIndex) -> Printable | None:

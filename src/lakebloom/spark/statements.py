@@ -1,6 +1,7 @@
 """SQL about indexes: ``CREATE BLOOM INDEX by_user ON events (user_id) OPTIONS (fpp = 0.001)`` and its kin.
 
-    CREATE BLOOM INDEX [IF NOT EXISTS] name ON [TABLE] table ( column {, column} ) [OPTIONS ( key = value {, … } )]
+    CREATE [OR REPLACE] BLOOM INDEX [IF NOT EXISTS] name ON [TABLE] table ( column {, column} )
+        [OPTIONS ( key = value {, … } )]
     REFRESH BLOOM INDEX name [QUICK | FULL]
     OPTIMIZE | VERIFY | REPAIR | RESTORE BLOOM INDEX name
     VACUUM BLOOM INDEX name [RETAIN number HOURS]
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CreateIndex", "DropIndex", "OneIndex", "ShowIndexes", "Statement", "parse_statement"]
 
 _BEGIN = re.compile(
-    r"\s*(?:CREATE\s+|REFRESH\s+|OPTIMIZE\s+|VERIFY\s+|REPAIR\s+|RESTORE\s+|VACUUM\s+|DROP\s+"
+    r"\s*(?:CREATE\s+(?:OR\s+REPLACE\s+)?|REFRESH\s+|OPTIMIZE\s+|VERIFY\s+|REPAIR\s+|RESTORE\s+|VACUUM\s+|DROP\s+"
     r"|SHOW\s+|(?:DESCRIBE|DESC)\s+(?:HISTORY\s+)?)BLOOM\s+INDEX(?:ES)?\b",
     re.IGNORECASE,
 )
@@ -54,6 +55,7 @@ class CreateIndex:
     config: BloomIndexConfig
     table: str
     if_not_exists: bool = False
+    or_replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +157,9 @@ class _Parser:
         return OneIndex(verb, name)
 
     def _create(self) -> CreateIndex:
+        or_replace = self._accepts("OR", "REPLACE")
         self._words("BLOOM", "INDEX")
-        if_not_exists = self._accepts("IF", "NOT", "EXISTS")
+        if_not_exists = not or_replace and self._accepts("IF", "NOT", "EXISTS")
         name = self._index_name()
         self._words("ON")
         self._accepts("TABLE")
@@ -165,7 +168,7 @@ class _Parser:
         options: dict[str, Any] = {}
         if self._accepts("OPTIONS"):
             options = dict(self._list(self._option))
-        return CreateIndex(BloomIndexConfig(name, columns, **options), table, if_not_exists)
+        return CreateIndex(BloomIndexConfig(name, columns, **options), table, if_not_exists, or_replace)
 
     def _option(self) -> tuple[str, Any]:
         token = self._take("name", "an option")

@@ -52,6 +52,8 @@ _FOLDER = "log"
 HINT = f"{_FOLDER}/latest"
 _ENTRY = re.compile(rf"{_FOLDER}/(?P<version>[0-9]{{20}})\.json")
 _NUMBER = re.compile(rb"[0-9]{1,20}")
+_ORIGINS = ("create", "replace")
+"""Operations after which the log is about another index than before."""
 _ATTEMPTS = 100
 _PAUSE_S, _MAX_PAUSE_S = 0.02, 0.5
 _TRUSTED_S = 60.0
@@ -251,6 +253,11 @@ class Log:
             return int(hint) if _NUMBER.fullmatch(hint) else None
         return None
 
+    def is_cut(self) -> bool:
+        """Tell whether the newest entry is missing: the hint is written after it, and no vacuum removes it."""
+        hint = self._hint()
+        return hint is not None and hint > max(self.versions(), default=hint)
+
     def forget(self) -> None:
         """Read from storage at the next question, as a new process would."""
         self._newest = None
@@ -283,8 +290,7 @@ class Log:
         state. It raises for a state that it cannot change.
         """
         for attempt in range(_ATTEMPTS):
-            # Writers that lost at the same moment would collide again, all but one in vain.
-            time.sleep(random.uniform(0, min(_MAX_PAUSE_S, attempt * _PAUSE_S)))
+            self._pause(attempt)
             base = self.confirmed()
             changed = change(base)
             if changed is None:
@@ -293,6 +299,28 @@ class Log:
             if self._put(entry):
                 return entry
         raise self._conflict("another writer was first")
+
+    def replace(self, change: Callable[[Entry | None], Entry]) -> Entry:
+        """Write the next entry, whatever the log holds by then: nothing, any state, or what nobody can read.
+
+        ``change`` gets the newest entry, None where there is none that can be read. It may run several times, and
+        raises for a state that it does not take the place of.
+        """
+        for attempt in range(_ATTEMPTS):
+            self._pause(attempt)
+            try:
+                base = self.tip()
+            except CorruptIndexError:
+                return self.force(change(None), max(self.versions()))  # nobody can use what is there
+            entry = self._successor(base, change(base))
+            if self._put(entry):
+                return entry
+        raise self._conflict("another writer was first")
+
+    @staticmethod
+    def _pause(attempt: int) -> None:
+        # Writers that lost at the same moment would collide again, all but one in vain.
+        time.sleep(random.uniform(0, min(_MAX_PAUSE_S, attempt * _PAUSE_S)))
 
     def force(self, entry: Entry, highest: int) -> Entry:
         """Write an entry after the highest number, whatever the entries before it hold; only damage justifies that.
@@ -309,12 +337,14 @@ class Log:
         )
 
     def _successor(self, base: Entry | None, changed: Entry) -> Entry:
+        made = new_id()
         return msgspec.structs.replace(
             changed,
             version=1 if base is None else base.version + 1,
             timestamp_ms=now_ms(0 if base is None else base.timestamp_ms),
             writer=WRITER,
-            id=new_id(),
+            id=made,
+            origin=made if changed.operation in _ORIGINS else changed.origin,
             lineage=() if base is None else (base.id, *base.lineage)[:LINEAGE],
         )
 

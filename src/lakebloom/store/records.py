@@ -20,7 +20,7 @@ REPAIR = "`lakebloom repair NAME` or lake.repair_index(name) mends it; until the
 
 State: TypeAlias = Literal["active", "deleted", "removed"]
 """``removed``: the index is gone for good and its name is free; the entry keeps the numbers from starting anew."""
-Operation: TypeAlias = Literal["create", "refresh", "optimize", "delete", "restore", "repair", "remove"]
+Operation: TypeAlias = Literal["create", "replace", "refresh", "optimize", "delete", "restore", "repair", "remove"]
 Granularity: TypeAlias = Literal["file", "row_group"] | int
 
 
@@ -179,6 +179,9 @@ class Entry(Record, frozen=True):
     """Made anew for each commit: two writers never put the same bytes."""
     lineage: tuple[str, ...] = ()
     """The ids of the versions before this one, the nearest first, up to ``LINEAGE`` of them."""
+    origin: str = ""
+    """The id of the commit that created the index, or put it in the place of another: what was built for one is not
+    added to the other."""
 
     def descends_from(self, other: Entry) -> bool | None:
         """Tell whether another version is an ancestor; None where the lineage does not reach back so far."""

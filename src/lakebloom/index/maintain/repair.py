@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 
 from lakebloom.errors import CorruptIndexError, IndexFormatError, IndexNotFoundError, NotFoundError
-from lakebloom.index.catalog import require_active
+from lakebloom.index.catalog import require_same
 from lakebloom.index.maintain.damage import examine
 from lakebloom.index.reports import OperationReport, RepairReport
 from lakebloom.index.vacuum import removal_of
 from lakebloom.store.log import entry_path
-from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, SourceRecord
+from lakebloom.store.records import FOLDERS, ColumnRecord, ConfigRecord, Entry, SourceRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from lakebloom.index.catalog import Catalog, Index
     from lakebloom.index.maintain.damage import Damage
@@ -69,7 +69,7 @@ def repair_index(catalog: Catalog, name: str, rebuild: Rebuild | None) -> Repair
     damage.require_readable()
     if damage.errors:
         done += [f"{error.message}; {error.found}: dropped" for error in damage.errors]
-        entry = _drop(index, damage)
+        entry = _drop(index, entry, damage)
     if not (damage.errors or entry.operation == "repair"):
         return RepairReport(name, entry.version, tuple(done))
     if rebuild is None:
@@ -122,13 +122,14 @@ def _created_anew(index: Index, rebuild: Rebuild | None, error: CorruptIndexErro
             hint=f"{how}delete_index({index.name!r}, force=True) removes it",
         ) from error
     report = rebuild.create(found)
+    _drop_old_entries(index, index.log.confirmed(), [])
     done = f"its log could not be read: created anew from what was left of it, {report.files} files"
     return RepairReport(index.name, report.version, (done,), ("see that its columns are those that you want",))
 
 
-def _drop(index: Index, damage: Damage) -> Entry:
+def _drop(index: Index, examined: Entry, damage: Damage) -> Entry:
     def change(base: Entry) -> Entry:
-        require_active(base)
+        require_same(base, examined, "the repair")
         kept = tuple(segment for segment in base.segments if segment.id not in damage.segments)
         # Values of what is dropped stay in the other global filters, harmlessly.
         filters = tuple(
@@ -163,16 +164,33 @@ def _salvaged(index: Index) -> Salvage | None:
 def remove_index(catalog: Catalog, name: str) -> OperationReport:
     """Remove an index for good, whatever state it is in: none of its files has to be readable. Its name is free then.
 
-    Nothing brings it back. Files that are still being written are left to vacuum.
+    Nothing brings it back. Files that no version names may belong to a build that is still running, perhaps of an index
+    that takes this one's place; they are left to vacuum. Of an index whose log is damaged, all files go.
     """
     index = catalog.index(name)
-    doomed = [file.path for folder in ("segments", "global") for file in index.storage.list(folder)]
+    is_cut = index.log.is_cut()
+    listed = [file.path for folder in FOLDERS for file in index.storage.list(folder)]
     last = _removed(index)
-    older = [entry_path(version) for version in index.log.versions() if version < last.version]
-    for path in [*doomed, *older]:
+    older = [version for version in index.log.versions() if version < last.version]
+    named = None if is_cut else _named(index, older)
+    doomed = [path for path in listed if named is None or path in named]
+    for path in [*doomed, *map(entry_path, older)]:
         index.storage.delete(path)
     index.log.forget()
     return OperationReport.of(last, committed=True)
+
+
+def _named(index: Index, versions: Iterable[int]) -> frozenset[str] | None:
+    """Return the files that some versions name; None where one of them cannot be read."""
+    named = frozenset[str]()
+    for version in versions:
+        try:
+            named |= index.log.read(version).paths
+        except NotFoundError:
+            continue  # vacuumed meanwhile
+        except IndexFormatError:
+            return None
+    return named
 
 
 def _removed(index: Index) -> Entry:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IndexStatus", "status_of"]
 
-_BUILDS = ("create", "refresh")
+_BUILDS = ("create", "replace", "refresh")
 
 
 @dataclass(frozen=True, slots=True)
