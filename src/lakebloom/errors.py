@@ -29,6 +29,7 @@
         ├── IndexStateError           it is deleted, or it is not
         ├── IndexTooLargeError        it would be larger than allowed
         ├── StaleIndexError           it does not know files that the question is about
+        ├── TableShrunkError          its table lost most of its files
         ├── BuildFailedError          the job that builds it failed
         ├── CommitConflictError       another writer changed it meanwhile
         └── IndexFormatError          its files are not what they should be
@@ -79,6 +80,7 @@ __all__ = [
     "SourceError",
     "StaleIndexError",
     "StorageError",
+    "TableShrunkError",
     "UnknownFormatError",
     "UnsupportedFilterError",
     "UnsupportedSessionError",
@@ -364,6 +366,12 @@ class StaleIndexError(BloomIndexError):
     """The index does not know all files that the question is about, and the answer would be wrong without them."""
 
     code = "STALE_INDEX"
+
+
+class TableShrunkError(BloomIndexError):
+    """The table has no files any more, or lost more than half of those that the index knows."""
+
+    code = "TABLE_SHRUNK"
 
 
 class BuildFailedError(BloomIndexError):

@@ -239,16 +239,18 @@ class Lakebloom:
         mode: RefreshMode = "quick",
         *,
         from_embedded: bool = False,
+        allow_shrink: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> BuildReport:
         """Index what is new: "quick" adds new and changed files, "full" also drops what is gone and compacts.
 
-        ``from_embedded`` is that of ``create_index``.
+        ``from_embedded`` is that of ``create_index``. A table that has no files any more, or lost more than half of
+        those that the index knows, is a TableShrunkError unless ``allow_shrink``: a mount may be missing.
         """
         from lakebloom.index.refresh import refresh_index
 
         _, workshop = self._workshop(progress)
-        return refresh_index(workshop, name, mode, from_embedded=from_embedded)
+        return refresh_index(workshop, name, mode, from_embedded=from_embedded, allow_shrink=allow_shrink)
 
     # Life
 

@@ -35,6 +35,9 @@ class Printable:
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in rows)
 
+    def __repr__(self) -> str:
+        return str(self)  # of those that do not ask for Python's own
+
     def _repr_html_(self) -> str:
         return look.card(f"<h4>{_words(type(self).__name__)}</h4>", look.pairs(self.shown()))
 

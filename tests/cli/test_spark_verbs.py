@@ -68,6 +68,54 @@ def test_an_index_is_replaced(cli: Cli, table: Path) -> None:
     assert cli("lookup", "by_k", "k = 1500", "--output", "json").json["num_rows"] == 1
 
 
+def test_a_table_that_lost_its_files(cli: Cli, table: Path, tmp_path: Path) -> None:
+    """One index of three is over a table that is gone: the others are refreshed, and the exit code says so."""
+    other = keys(tmp_path / "u", range(10), range(10, 20))
+    for name, path in (("a", table), ("gone", tmp_path / "u"), ("z", table)):
+        assert cli("create", name, str(path), "-c", "k").code == 0
+    keys(table, range(3000, 4000), first=3)
+    for path in other.iterdir():
+        path.unlink()
+    run = cli("refresh", "--all")
+    assert run.code == 4
+    assert [line.split()[-1] for line in run.out.splitlines()[1:]] == ["committed", "TABLE_SHRUNK", "committed"]
+    assert "the table has no files any more; the index knows 2 in" in run.err
+    assert "`lakebloom refresh gone --allow-shrink`" in run.err
+    found = cli("refresh", "--all", "--output", "json")
+    assert found.code == 4
+    assert [(each["name"], each.get("error", {}).get("code")) for each in found.json] == [
+        ("a", None), ("gone", "TABLE_SHRUNK"), ("z", None),
+    ]  # fmt: skip
+    (status,) = cli("status", "gone", "--output", "json").json
+    assert (status["stale"], status["problem"]) == (True, "the table has no files any more; the index knows 2")
+    assert cli("refresh", "gone").code == 4
+    assert cli("refresh", "gone", "--allow-shrink").code == 0
+    quiet = cli("refresh", "gone")
+    assert (quiet.code, quiet.out.splitlines()[-1]) == (0, "result   nothing to do: the index is up to date")
+    assert cli("refresh", "--all").code == 0
+
+
+def test_repair(cli: Cli, table: Path, tmp_path: Path) -> None:
+    assert cli("create", "by_k", str(table), "-c", "k").code == 0
+    sound = cli("repair", "by_k")
+    assert (sound.code, sound.err) == (0, "nothing was damaged\n")
+    log = Lakebloom(location=tmp_path / "indexes").catalog.index("by_k").log
+    for without, left in (("--without-spark", True), (None, False)):
+        (tmp_path / "indexes/by_k" / log.newest().segments[0].tiles[0].file.path).write_bytes(b"damaged")
+        assert cli("verify", "by_k").code == 5
+        run = cli("repair", "by_k", *([without] if without else []))
+        assert run.code == 0
+        assert "dropped" in run.out
+        assert ("built again" in run.out) != left
+        assert ("build again what was dropped" in run.err) == left
+        assert cli("verify", "by_k").code == 0
+        assert cli("lookup", "by_k", "k = 1500", "--output", "json").json["rows"] == [{"k": 1500}]
+        assert cli("refresh", "by_k").code == 0
+    missing = cli("repair", "by_q")
+    assert (missing.code, missing.out) == (3, "")
+    assert "`lakebloom list`" in missing.err
+
+
 def test_errors_of_builds(cli: Cli, table: Path) -> None:
     no_column = cli("create", "i", str(table), "-c", "kk")
     no_table = cli("create", "i", f"{table}-missing", "-c", "k")

@@ -94,9 +94,16 @@ class Lake:
         return create_index(shop, *source_of(self.table, self.types), chosen, replace=replace)
 
     def refresh(
-        self, mode: RefreshMode = "quick", *, catalog: Catalog | None = None, tasks: int = 2, **settings: int
+        self,
+        mode: RefreshMode = "quick",
+        *,
+        catalog: Catalog | None = None,
+        tasks: int = 2,
+        allow_shrink: bool = False,
+        **settings: int,
     ) -> BuildReport:
-        return refresh_index(workshop(catalog or self.catalog(), tasks=tasks, **(SMALL | settings)), NAME, mode)
+        shop = workshop(catalog or self.catalog(), tasks=tasks, **(SMALL | settings))
+        return refresh_index(shop, NAME, mode, allow_shrink=allow_shrink)
 
     def vacuum(self, retention_ms: int = 0, grace_ms: int = 0, *, catalog: Catalog | None = None) -> VacuumReport:
         return vacuum_index(catalog or self.catalog(), NAME, retention_ms, grace_ms)

@@ -175,7 +175,7 @@ def test_full_of_an_emptied_table_and_back(lake: Lake) -> None:
     lake.fill(range(3))
     lake.create(GLOBAL)
     shutil.rmtree(lake.table)
-    report = lake.refresh("full")
+    report = lake.refresh("full", allow_shrink=True)
     assert (report.committed, lake.entry().segments) == (True, ())
     assert lake.kept(col("k") == 5) == set()
     assert not lake.refresh("full").committed
@@ -349,7 +349,7 @@ def test_full_rebuilds_global_filters_without_what_is_gone(lake: Lake) -> None:
     lake.create(GLOBAL)
     for number in range(3):
         (lake.table / f"f{number}.parquet").unlink()
-    lake.refresh("full")
+    lake.refresh("full", allow_shrink=True)
     assert_global_filters_hold_everything(lake)
     (keys, _) = lake.entry().global_filters
     assert keys.ndv == pytest.approx(20, rel=0.2)

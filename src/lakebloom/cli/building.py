@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lakebloom.cli.exit_codes import code_of
 from lakebloom.cli.output import plain
+from lakebloom.cli.troubles import Trouble
 from lakebloom.cli.verbs import Session, verb
+from lakebloom.errors import LakebloomError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from lakebloom import Lakebloom
     from lakebloom.index.price import PriceTag
     from lakebloom.index.reports import BuildReport
 
@@ -118,24 +122,53 @@ def refresh(
     mode: Annotated[Mode, typer.Option(help="quick adds new and changed files; full also drops what is gone.")] = (
         Mode.QUICK
     ),
+    allow_shrink: Annotated[
+        bool, typer.Option("--allow-shrink", help="Go on where the table lost more than half of its files.")
+    ] = False,
 ) -> None:
-    """Index what is new or changed."""
+    """Index what is new or changed. With --all, one that fails does not keep the others; the exit code is its own."""
     if (name is None) != everything:
         raise typer.BadParameter("name an index, or pass --all")
     with session.spark_lake() as (_, lake):
-        names = [name] if name is not None else [index.name for index in lake.indexes() if index.state == "active"]
-        reports = []
-        for each in names:
-            with session.output.progress(f"refreshing {each}") as update:
-                reports.append(lake.refresh_index(each, mode.value, progress=update))
-    if name is not None:
-        session.output.record(reports[0])
-    else:
-        rows = [(report.name, f"{report.version:,}", f"{report.files:,}", f"{report.rows:,}") for report in reports]
-        data = [plain(report) for report in reports]
-        session.output.table(("name", ">version", ">files", ">rows"), rows, data, empty="no indexes here")
+        if name is not None:
+            report = _refreshed(session, lake, name, mode, allow_shrink=allow_shrink)
+            session.output.record(report)
+            _warn_skipped(session, report)
+        else:
+            _refresh_all(session, lake, mode, allow_shrink=allow_shrink)
+
+
+def _refreshed(session: Session, lake: Lakebloom, name: str, mode: Mode, *, allow_shrink: bool) -> BuildReport:
+    with session.output.progress(f"refreshing {name}") as update:
+        return lake.refresh_index(name, mode.value, allow_shrink=allow_shrink, progress=update)
+
+
+def _refresh_all(session: Session, lake: Lakebloom, mode: Mode, *, allow_shrink: bool) -> None:
+    """Refresh what is in use. Raises typer.Exit with the code of the first that failed, when all had their turn."""
+    rows: list[tuple[str, ...]] = []
+    data: list[dict[str, Any]] = []
+    reports: list[BuildReport] = []
+    failed: list[LakebloomError] = []
+    for index in lake.indexes():
+        if index.state == "deleted":
+            continue
+        try:
+            report = _refreshed(session, lake, index.name, mode, allow_shrink=allow_shrink)
+        except LakebloomError as error:
+            failed.append(error)
+            rows.append((index.name, f"{index.version:,}", "", "", f"failed: {error.code}"))
+            data.append({"name": index.name, "version": index.version, **Trouble.of(error).as_json()})
+        else:
+            reports.append(report)
+            rows.append((report.name, f"{report.version:,}", f"{report.files:,}", f"{report.rows:,}", report.result))
+            data.append(plain(report))
+    session.output.table(("name", ">version", ">files", ">rows", "~result"), rows, data, empty="no indexes here")
     for report in reports:
         _warn_skipped(session, report)
+    for trouble in map(Trouble.of, failed):
+        session.output.trouble(trouble)
+    if failed:
+        raise typer.Exit(code_of(failed[0]))
 
 
 def advise(

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakebloom.display.secrets import without_secrets
 from lakebloom.display.visible import visible
 from lakebloom.errors import LakebloomError, PredicateSyntaxError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["Trouble"]
 
 _WIDTH = 70
 
 # Hints are written for Python; here they name commands.
-_AS_COMMANDS = [
+_AS_COMMANDS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (re.compile(r"(?:lake\.)?indexes\(\)"), "`lakebloom list`"),
     (re.compile(r"(?:lake\.)?(\w+)_index\('([^']*)'\)"), r"`lakebloom \1 \2`"),
+    (
+        re.compile(r"(?:lake\.)?(\w+)_index\('([^']*)', (\w+)=True\)"),
+        lambda match: f"`lakebloom {match[1]} {match[2]} --{match[3].replace('_', '-')}`",
+    ),
     (re.compile(r"(?:lake\.)?\b(delete|vacuum|refresh|restore|optimize|verify)_index\b"), r"`lakebloom \1`"),
     (re.compile(r"lake\.candidates\(\)"), "`lakebloom candidates`"),
     (re.compile(r'granularity="?(\w+)"?'), r"--granularity \1"),

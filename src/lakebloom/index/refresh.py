@@ -1,9 +1,10 @@
 """Bringing an index up to date with its table.
 
 *Quick*: files that are new, or changed, become new segments; the cost is that of these files. Units of files that
-changed or vanished stay behind, and are never trusted. *Full*: these go too, and so does what is damaged, and segments
-are compacted; with a global filter, which cannot forget, everything is built anew. A quick refresh does that, too, when
-the new values would overfill a global filter that may be larger: each time the table has grown by half or more.
+changed or vanished stay behind, and are never trusted; when most files are gone, their units go. *Full*: these go too,
+and so does what is damaged, and segments are compacted; with a global filter, which cannot forget, everything is built
+anew. A quick refresh does that, too, when the new values would overfill a global filter that may be larger: each time
+the table has grown by half or more.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from lakebloom.index.compact import compacted, moved_globals, require_base
 from lakebloom.index.create import require_something, store_globals, summary_of
 from lakebloom.index.estimate import Shape
 from lakebloom.index.maintain.damage import examine
+from lakebloom.index.maintain.shrinkage import files_gone, is_mostly_gone, shrinkage
 from lakebloom.index.plan import BuildResult, new_operation_id
 from lakebloom.index.reports import BuildReport
 from lakebloom.index.snapshot import Snapshot
@@ -61,20 +63,39 @@ _STARTS = 3
 
 
 def refresh_index(
-    workshop: Workshop, name: str, mode: RefreshMode = "quick", *, from_embedded: bool = False
+    workshop: Workshop,
+    name: str,
+    mode: RefreshMode = "quick",
+    *,
+    from_embedded: bool = False,
+    allow_shrink: bool = False,
 ) -> BuildReport:
-    """Index what is new since the last version. Nothing new commits nothing."""
+    """Index what is new since the last version. Nothing new commits nothing.
+
+    Raises TableShrunkError for a table that lost most of its files (``shrinkage``), unless ``allow_shrink``.
+    """
     if mode not in ("quick", "full"):
         raise InvalidArgumentError('mode must be "quick" or "full"', found=mode)
     for _ in range(_STARTS - 1):
         with suppress(_BaseChangedError):
-            return _refreshed(workshop, name, mode, from_embedded=from_embedded)
-    return _refreshed(workshop, name, mode, from_embedded=from_embedded)
+            return _refreshed(workshop, name, mode, from_embedded=from_embedded, allow_shrink=allow_shrink)
+    return _refreshed(workshop, name, mode, from_embedded=from_embedded, allow_shrink=allow_shrink)
 
 
-def _refreshed(workshop: Workshop, name: str, mode: RefreshMode, *, from_embedded: bool) -> BuildReport:
+def _refreshed(
+    workshop: Workshop, name: str, mode: RefreshMode, *, from_embedded: bool, allow_shrink: bool
+) -> BuildReport:
     refresh = _Refresh(workshop, name, mode, from_embedded=from_embedded)
-    return refresh.quick() if mode == "quick" else refresh.full()
+    if not allow_shrink:
+        refresh.require_table()
+    if mode == "full":
+        return refresh.full()
+    if not refresh.is_mostly_gone:
+        return refresh.quick()
+    # Otherwise the next refresh would find the same files gone again, and most of the index would be about them.
+    dropped = refresh.without_gone()
+    report = _Refresh(workshop, name, mode, from_embedded=from_embedded).quick()
+    return report if report.committed else dropped
 
 
 class _BaseChangedError(CommitConflictError):
@@ -99,6 +120,27 @@ class _Refresh:
             self._sound = self._entry if mode == "quick" else _without_damage(self._index, self._entry)
             self._snapshot = Snapshot(self._index.storage, self._sound)
             self._fresh = unlike(self._snapshot.files, self._listed)
+
+    def require_table(self) -> None:
+        """Raise TableShrunkError where the table lost most of its files."""
+        found = shrinkage(self._snapshot, self._listed, self._workshop.catalog.options)
+        if found is not None:
+            raise found.error(self._index.name)
+
+    @property
+    def is_mostly_gone(self) -> bool:
+        """Whether most files that the index knows are gone, whatever came in their place."""
+        return is_mostly_gone(self._snapshot, self._listed)
+
+    def without_gone(self) -> BuildReport:
+        """Drop the units of files that are gone or changed. No data file is read."""
+        return self._replace(None, BuildResult(()), self._dropped())
+
+    def _gone(self) -> int:
+        return len(files_gone(self._snapshot, self._listed))
+
+    def _dropped(self) -> int:
+        return sum(int(np.count_nonzero(~keep)) for keep in self._snapshot.listed(self._listed))
 
     def quick(self) -> BuildReport:
         """Add segments for the new files."""
@@ -132,7 +174,7 @@ class _Refresh:
 
     def full(self) -> BuildReport:
         """Replace all segments by few that hold what the table has now."""
-        dropped = sum(int(np.count_nonzero(~keep)) for keep in self._snapshot.listed(self._listed))
+        dropped = self._dropped()
         whole = len(self._sound.global_filters) == len(self._entry.config.columns)
         if self._entry.config.global_filter and self._listed and (self._fresh or dropped or not whole):
             return self._rebuilt(dropped)
@@ -174,7 +216,9 @@ class _Refresh:
 
             def change(base: Entry) -> Entry:
                 self._require_same(base)
-                moved = msgspec.structs.replace(base, operation="refresh", source=source, summary={})
+                moved = msgspec.structs.replace(
+                    base, operation="refresh", source=source, summary={}, files_gone=self._gone()
+                )
                 return require_stored(self._index, moved, base)
 
             committed = self._index.log.commit(change)
@@ -208,6 +252,7 @@ class _Refresh:
             global_filters=self._extended(base, plan, result),
             source=source,
             summary=summary_of(result),
+            files_gone=self._gone(),
         )
         return require_stored(self._index, added, base)
 
@@ -262,6 +307,7 @@ class _Refresh:
                     ),
                     source=source,
                     summary={**summary_of(result), "units_dropped": dropped},
+                    files_gone=0,
                 )
                 return require_stored(self._index, changed, base)
 

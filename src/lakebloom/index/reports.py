@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from lakebloom.store.records import Entry
 
 
+NOTHING_TO_DO = "nothing to do: the index is up to date"
+
+
 @dataclass(frozen=True, slots=True)
 class IndexRecord(Printable):
     """An index as it is now."""
@@ -136,7 +139,7 @@ def history_of(log: Log) -> list[VersionRecord]:
     return records
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class BuildReport(Printable):
     """What a create or refresh built."""
 
@@ -160,9 +163,20 @@ class BuildReport(Printable):
 
     def shown(self) -> list[tuple[str, str]]:
         """Return the fields as (name, text), what concerns ``from_embedded`` only if it was asked for."""
+        if not self.committed:
+            return [("name", self.name), ("version", f"{self.version:,}"), ("result", self.result)]
         *rows, taken, anyway, left_out = Printable.shown(self)
         rows += [taken, anyway] if self.filters_taken or self.read_anyway else []
         return [*rows, left_out] if self.left_out else rows
+
+    @property
+    def result(self) -> str:
+        """What became of it, in words."""
+        if self.committed:
+            return "committed"
+        if self.skipped:
+            return f"nothing indexed: none of {len(self.skipped):,} new files could be read"
+        return NOTHING_TO_DO
 
     @classmethod
     def of(cls, entry: Entry, result: BuildResult, seconds: dict[str, float]) -> BuildReport:
@@ -200,7 +214,7 @@ def _left_out(entry: Entry) -> tuple[str, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class OperationReport(Printable):
     """What an operation on the log did."""
 
@@ -209,6 +223,12 @@ class OperationReport(Printable):
     operation: str
     committed: bool
     segments: int
+
+    def shown(self) -> list[tuple[str, str]]:
+        """Return the fields as (name, text)."""
+        if self.committed:
+            return Printable.shown(self)
+        return [("name", self.name), ("version", f"{self.version:,}"), ("result", NOTHING_TO_DO)]
 
     @classmethod
     def of(cls, entry: Entry, *, committed: bool) -> OperationReport:

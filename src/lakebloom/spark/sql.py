@@ -28,7 +28,7 @@ class Indexes(Protocol):
     """What a statement needs of ``Lakebloom``."""
 
     def create_index(self, source: Any, config: BloomIndexConfig, *, replace: bool) -> Printable: ...
-    def refresh_index(self, name: str, mode: Any) -> Printable: ...
+    def refresh_index(self, name: str, mode: Any, *, allow_shrink: bool) -> Printable: ...
     def optimize_index(self, name: str) -> Printable: ...
     def verify_index(self, name: str) -> Printable: ...
     def repair_index(self, name: str) -> Printable: ...
@@ -57,7 +57,9 @@ def run(spark: SparkSession, lake: Indexes, text: str) -> DataFrame:
 
 
 _VERBS: dict[str, Callable[[Indexes, OneIndex], Printable]] = {
-    "REFRESH": lambda lake, statement: lake.refresh_index(statement.name, statement.mode),
+    "REFRESH": lambda lake, statement: lake.refresh_index(
+        statement.name, statement.mode, allow_shrink=statement.allow_shrink
+    ),
     "OPTIMIZE": lambda lake, statement: lake.optimize_index(statement.name),
     "VERIFY": lambda lake, statement: lake.verify_index(statement.name),
     "REPAIR": lambda lake, statement: lake.repair_index(statement.name),

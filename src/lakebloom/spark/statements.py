@@ -2,7 +2,7 @@
 
     CREATE [OR REPLACE] BLOOM INDEX [IF NOT EXISTS] name ON [TABLE] table ( column {, column} )
         [OPTIONS ( key = value {, … } )]
-    REFRESH BLOOM INDEX name [QUICK | FULL]
+    REFRESH BLOOM INDEX name [QUICK | FULL] [ALLOW SHRINK]
     OPTIMIZE | VERIFY | REPAIR | RESTORE BLOOM INDEX name
     VACUUM BLOOM INDEX name [RETAIN number HOURS]
     DROP BLOOM INDEX [IF EXISTS] name
@@ -65,6 +65,7 @@ class OneIndex:
     verb: str
     name: str
     mode: str = "quick"
+    allow_shrink: bool = False
     retention: datetime.timedelta | None = None
 
 
@@ -88,7 +89,7 @@ def parse_statement(text: str) -> Statement | None:
     """Return a statement about indexes, or None for one that is Spark's. Raises PredicateSyntaxError.
 
     >>> parse_statement("REFRESH BLOOM INDEX by_user FULL")
-    OneIndex(verb='REFRESH', name='by_user', mode='full', retention=None)
+    OneIndex(verb='REFRESH', name='by_user', mode='full', allow_shrink=False, retention=None)
     >>> parse_statement("SELECT 1") is None
     True
     """
@@ -149,7 +150,7 @@ class _Parser:
             mode = "full" if self._accepts("FULL") else "quick"
             if mode == "quick":
                 self._accepts("QUICK")
-            return OneIndex(verb, name, mode=mode)
+            return OneIndex(verb, name, mode=mode, allow_shrink=self._accepts("ALLOW", "SHRINK"))
         if verb == "VACUUM" and self._accepts("RETAIN"):
             hours = float(self._take("number", "a number of hours").text)
             self._words("HOURS")

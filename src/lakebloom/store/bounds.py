@@ -40,6 +40,8 @@ def contradiction(entry: Entry) -> str | None:
         return f"version {entry.version} of {entry.timestamp_ms} ms"
     if entry.source.schema_json and not _is_schema(entry.source.schema_json):
         return f"a schema that Spark cannot have written: {entry.source.schema_json[:80]}"
+    if not 0 <= entry.files_gone < _MAX_NUMBER:
+        return f"{entry.files_gone} files that are gone"
     if len({segment.id for segment in entry.segments}) != len(entry.segments):
         return "a segment twice"
     columns = len(entry.config.columns)

@@ -182,6 +182,8 @@ class Entry(Record, frozen=True):
     origin: str = ""
     """The id of the commit that created the index, or put it in the place of another: what was built for one is not
     added to the other."""
+    files_gone: int = 0
+    """How many of the files that it knows the table had no more when it was last refreshed."""
 
     def descends_from(self, other: Entry) -> bool | None:
         """Tell whether another version is an ancestor; None where the lineage does not reach back so far."""

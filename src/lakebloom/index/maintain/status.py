@@ -9,6 +9,7 @@ from lakebloom.errors import IndexFormatError, LakebloomError
 from lakebloom.index.current_table import recorded_table
 from lakebloom.index.freshness import freshness
 from lakebloom.index.health import column_health, segment_health
+from lakebloom.index.maintain.shrinkage import shrinkage
 from lakebloom.index.reports import IndexRecord, history_of
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.printing import Printable, amount, text_of
@@ -93,6 +94,7 @@ def status_of(
     try:
         snapshot = Snapshot(index.storage, entry)
         table = freshness(snapshot, options, current)
+        shrunk = shrinkage(snapshot, table.listed, options)
         columns = column_health(segment_health(snapshot))
         builds = [version.timestamp_ms for version in history_of(index.log) if version.operation in _BUILDS]
     except LakebloomError as error:
@@ -111,5 +113,5 @@ def status_of(
         refreshed_ms=max(builds, default=None),
         fpp=float(record.fpp),
         fpp_measured=max((column.measured for column in columns), default=0.0),
-        problem="the table has no files any more" if table.missing and not table.listed else "",
+        problem="" if shrunk is None else str(shrunk),
     )

@@ -1,0 +1,106 @@
+"""Whether a table lost most of what an index knows: a mount that is gone, a path that was emptied, a bad job.
+
+A table has shrunk where more than half of the files that it had at the last refresh are gone, *and* the files that
+came since do not make up for half of them: not by number (an overwrite), not by bytes, and not by rows (compaction
+makes few files of many). Files that changed in place are not gone. See docs/decisions/0037.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import LakebloomError, TableShrunkError
+from lakebloom.index.estimate import sample_shape
+from lakebloom.tables.files import is_reachable
+from lakebloom.tables.parquet_columns import ColumnSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.tables.files import TableFile
+
+__all__ = ["Shrinkage", "files_gone", "is_mostly_gone", "shrinkage"]
+
+_PARQUET = "parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Shrinkage:
+    """How a table has shrunk since it was indexed."""
+
+    known: int
+    """How many files the table had when the index was last refreshed."""
+    gone: int
+    came: int
+    places: tuple[str, ...]
+    """Where the table is."""
+
+    def __str__(self) -> str:
+        if self.gone == self.known and not self.came:
+            return f"the table has no files any more; the index knows {self.known:,}"
+        came = f", and {self.came:,} came" if self.came else ""
+        return f"{self.gone:,} of the {self.known:,} files that the index knows are gone{came}"
+
+    def error(self, name: str) -> TableShrunkError:
+        """Return what a refresh says to it."""
+        return TableShrunkError(
+            f"cannot refresh index {name!r}: its table has lost most of its files",
+            found=f"{self} in {', '.join(self.places)}",
+            hint=f"look at the table; if that is how it should be, lake.refresh_index({name!r}, allow_shrink=True)",
+        )
+
+
+def files_gone(snapshot: Snapshot, listed: Iterable[TableFile]) -> dict[str, TableFile]:
+    """Return the files that an index knows and its table has no more."""
+    now = {file.uri for file in listed}
+    return {uri: file for uri, file in snapshot.files.items() if uri not in now}
+
+
+def is_mostly_gone(snapshot: Snapshot, listed: Iterable[TableFile]) -> bool:
+    """Tell whether more than half of the files that an index knows are gone, whenever that was."""
+    return 2 * len(files_gone(snapshot, listed)) > len(snapshot.files)
+
+
+def shrinkage(snapshot: Snapshot, listed: Sequence[TableFile], options: Mapping[str, str]) -> Shrinkage | None:
+    """Return how a table with these files now has shrunk; None where it has not. May read a few footers."""
+    gone = files_gone(snapshot, listed)
+    before = min(snapshot.entry.files_gone, len(gone))
+    known, lost = len(snapshot.files) - before, len(gone) - before
+    if 2 * lost <= known:
+        return None
+    came = [file for file in listed if file.uri not in snapshot.files]
+    share = lost / len(gone)
+    if came and (
+        2 * len(came) >= lost
+        or 2 * _bytes(came) >= share * _bytes(gone.values())
+        or 2 * _rows_of_new(snapshot, came, options) >= share * _rows_of_known(snapshot, gone) > 0
+    ):
+        return None
+    return Shrinkage(known, lost, len(came), snapshot.entry.source.locations)
+
+
+def _bytes(files: Iterable[TableFile]) -> int:
+    return sum(file.size_bytes for file in files)
+
+
+def _rows_of_known(snapshot: Snapshot, files: Mapping[str, TableFile]) -> int:
+    """Return the rows that files had when they were indexed."""
+    rows = 0
+    for segment, current in zip(snapshot.segments, snapshot.current, strict=True):
+        chosen = segment.units.of_files(file.uri in files for file in segment.units.distinct_files)
+        rows += int(segment.units.whole("row_count")[current & chosen].sum())
+    return rows
+
+
+def _rows_of_new(snapshot: Snapshot, files: Sequence[TableFile], options: Mapping[str, str]) -> float:
+    """Return about how many rows files have that the index does not know; 0 where only a scan can tell."""
+    config, source = snapshot.entry.config, snapshot.entry.source
+    if source.format != _PARQUET or not all(is_reachable(file.uri) for file in files):
+        return 0.0
+    columns = [ColumnSpec(column.path, column.type) for column in config.columns]
+    try:
+        return sample_shape(files, columns, "file", options, case_sensitive=source.case_sensitive).rows
+    except LakebloomError:
+        return 0.0  # none of them can be read
