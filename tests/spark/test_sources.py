@@ -15,6 +15,7 @@ from lakebloom.errors import (
     InvalidArgumentError,
     NoFilesError,
     NotFoundError,
+    TableShrunkError,
     UnsupportedSourceError,
 )
 from lakebloom.spark.sources import resolve
@@ -74,9 +75,12 @@ class TestPaths:
         lake.create_index(f"{table}/*.parquet", BY_K)
         for file in table.iterdir():
             file.unlink()
-        assert not lake.refresh_index("by_k").committed
-        assert lake.refresh_index("by_k", "full").committed
+        for mode in ("quick", "full"):
+            with pytest.raises(TableShrunkError, match="no files any more"):
+                lake.refresh_index("by_k", mode)
+        assert lake.refresh_index("by_k", allow_shrink=True).committed
         assert lake.index("by_k").files == 0
+        assert not lake.refresh_index("by_k", "full").committed
 
     @pytest.mark.parametrize(
         "names",

@@ -123,7 +123,7 @@ class _Refresh:
 
     def require_table(self) -> None:
         """Raise TableShrunkError where the table lost most of its files."""
-        found = shrinkage(self._snapshot, self._listed, self._workshop.catalog.options)
+        found = shrinkage(self._snapshot, self._table, self._listed, self._workshop.catalog.options)
         if found is not None:
             raise found.error(self._index.name)
 
@@ -137,7 +137,7 @@ class _Refresh:
         return self._replace(None, BuildResult(()), self._dropped())
 
     def _gone(self) -> int:
-        return len(files_gone(self._snapshot, self._listed))
+        return len(files_gone(self._snapshot, self._table, self._listed))
 
     def _dropped(self) -> int:
         return sum(int(np.count_nonzero(~keep)) for keep in self._snapshot.listed(self._listed))

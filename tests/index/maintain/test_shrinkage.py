@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakebloom.errors import TableShrunkError
+from lakebloom.index.current_table import recorded_table
 from lakebloom.index.maintain.shrinkage import is_mostly_gone, shrinkage
 from tests.index.lake import NAME, Lake, assert_answers, columns_of, questions
 
@@ -122,7 +123,7 @@ def test_the_rule(snapshot: Snapshot, gone: set[int], came: int) -> None:
     files = list(snapshot.files.values())
     new = [files[0]._replace(uri=f"file:///new/{number}", size_bytes=0) for number in range(came)]
     listed = [file for number, file in enumerate(files) if number not in gone] + new
-    found = shrinkage(snapshot, listed, {})
+    found = shrinkage(snapshot, recorded_table(snapshot), listed, {})
     assert is_mostly_gone(snapshot, listed) == (len(gone) > 5)
     assert (found is not None) == (len(gone) > 5 and 2 * came < len(gone))
     if found is not None:

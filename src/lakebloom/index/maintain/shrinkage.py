@@ -18,6 +18,7 @@ from lakebloom.tables.parquet_columns import ColumnSpec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from lakebloom.index.current_table import CurrentTable
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.tables.files import TableFile
 
@@ -52,22 +53,30 @@ class Shrinkage:
         )
 
 
-def files_gone(snapshot: Snapshot, listed: Iterable[TableFile]) -> dict[str, TableFile]:
-    """Return the files that an index knows and its table has no more."""
-    now = {file.uri for file in listed}
-    return {uri: file for uri, file in snapshot.files.items() if uri not in now}
-
-
 def is_mostly_gone(snapshot: Snapshot, listed: Iterable[TableFile]) -> bool:
-    """Tell whether more than half of the files that an index knows are gone, whenever that was."""
-    return 2 * len(files_gone(snapshot, listed)) > len(snapshot.files)
+    """Tell whether more than half of the files that an index knows are gone, whenever and why ever that was."""
+    now = {file.uri for file in listed}
+    return 2 * sum(uri not in now for uri in snapshot.files) > len(snapshot.files)
 
 
-def shrinkage(snapshot: Snapshot, listed: Sequence[TableFile], options: Mapping[str, str]) -> Shrinkage | None:
+def files_gone(snapshot: Snapshot, table: CurrentTable, listed: Iterable[TableFile]) -> dict[str, TableFile]:
+    """Return the files that an index knows, that should be the table's, and that the table has no more.
+
+    What a catalog says is not the table's any more, such as a dropped partition, was taken out on purpose.
+    """
+    now = {file.uri for file in listed}
+    return {uri: file for uri, file in snapshot.files.items() if uri not in now and table.may_hold(uri)}
+
+
+def shrinkage(
+    snapshot: Snapshot, table: CurrentTable, listed: Sequence[TableFile], options: Mapping[str, str]
+) -> Shrinkage | None:
     """Return how a table with these files now has shrunk; None where it has not. May read a few footers."""
-    gone = files_gone(snapshot, listed)
+    gone = files_gone(snapshot, table, listed)
+    if not gone:
+        return None
     before = min(snapshot.entry.files_gone, len(gone))
-    known, lost = len(snapshot.files) - before, len(gone) - before
+    known, lost = sum(map(table.may_hold, snapshot.files)) - before, len(gone) - before
     if 2 * lost <= known:
         return None
     came = [file for file in listed if file.uri not in snapshot.files]
@@ -78,7 +87,7 @@ def shrinkage(snapshot: Snapshot, listed: Sequence[TableFile], options: Mapping[
         or 2 * _rows_of_new(snapshot, came, options) >= share * _rows_of_known(snapshot, gone) > 0
     ):
         return None
-    return Shrinkage(known, lost, len(came), snapshot.entry.source.locations)
+    return Shrinkage(known, lost, len(came), table.locations)
 
 
 def _bytes(files: Iterable[TableFile]) -> int:

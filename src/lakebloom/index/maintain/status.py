@@ -94,7 +94,7 @@ def status_of(
     try:
         snapshot = Snapshot(index.storage, entry)
         table = freshness(snapshot, options, current)
-        shrunk = shrinkage(snapshot, table.listed, options)
+        shrunk = shrinkage(snapshot, current(snapshot), table.listed, options)
         columns = column_health(segment_health(snapshot))
         builds = [version.timestamp_ms for version in history_of(index.log) if version.operation in _BUILDS]
     except LakebloomError as error:
