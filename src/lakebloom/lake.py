@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import pathlib
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lakebloom.display.visible import visible
@@ -62,12 +63,16 @@ if TYPE_CHECKING:
     from lakebloom.index.worth import ColumnAdvice
     from lakebloom.predicate.tree import Predicate
     from lakebloom.printing import RecordTable
+    from lakebloom.spark.auto_refresh import WriteWatch
     from lakebloom.spark.catalog_tables import CatalogTables
     from lakebloom.spark.skipping import Skipping
     from lakebloom.store.records import Entry, SourceRecord
     from lakebloom.tables.columns import ColumnPath
 
 __all__ = ["Lakebloom"]
+
+_LISTED_S = 60.0
+"""How long the background waits for the newest state of all indexes."""
 
 
 class Lakebloom:
@@ -102,6 +107,7 @@ class Lakebloom:
         self._known_join_filters: JoinFilters | None = None
         self._registered = False
         self._published: dict[str, Entry] = {}
+        self._writes: WriteWatch | None = None
         self._tables: CatalogTables | None = None
 
     def __repr__(self) -> str:
@@ -354,6 +360,8 @@ class Lakebloom:
 
         names = self._catalog.names() if name is None else [name]
         found = [status_of(self._catalog.index(each), self._catalog.options, self._current) for each in names]
+        if self._writes is not None:
+            found = [replace(each, refresh_problem=self._writes.background.problem(each.name)) for each in found]
         return RecordTable([each for each in found if name is not None or each.state != "deleted"])
 
     def history(self, name: str) -> RecordTable[VersionRecord]:
@@ -468,20 +476,44 @@ class Lakebloom:
         """Whether the session's queries use these indexes."""
         return self._skipping is not None and self._skipping.installed
 
-    def enable(self) -> None:
+    def enable(self, auto_refresh: bool = False) -> None:
         """Let every later query of the session skip files that cannot match. Call it again after changes elsewhere.
 
         What this object creates, refreshes or deletes is noticed by itself; so are new versions of known indexes,
         whoever writes them. Raises UnsupportedSessionError on Spark Connect.
+
+        With ``auto_refresh``, an index is also refreshed in the background after this session wrote to its table, until
+        ``disable()``. No write waits for it or fails because of it; ``status`` shows why a refresh failed.
         """
+        if auto_refresh:
+            self._watched_writes().start()
         skipping = self._rule()
         self._publish()
         skipping.install()
 
     def disable(self) -> None:
-        """Let later queries read everything again. Other rules of the session's optimizer stay."""
+        """Let later queries read everything again, and end auto_refresh. Other rules of the optimizer stay."""
+        if self._writes is not None:
+            self._writes.stop()
         if self._skipping is not None:
             self._skipping.remove()
+
+    @property
+    def auto_refresh(self) -> bool:
+        """Whether indexes are refreshed after this session wrote to their tables."""
+        return self._writes is not None and self._writes.background.running
+
+    def wait_for_refresh(self, timeout_s: float | None = None) -> bool:
+        """Wait until auto_refresh has done its work for all writes so far; False where it has not in this time."""
+        return self._writes is None or self._writes.wait(timeout_s)
+
+    def _watched_writes(self) -> WriteWatch:
+        from lakebloom.spark.auto_refresh import WriteWatch
+
+        if self._writes is None:
+            newest = partial(self._catalog.newest_entries, _LISTED_S)
+            self._writes = WriteWatch(self._spark, newest, self.refresh_index)
+        return self._writes
 
     def explain(self, frame: DataFrame) -> QueryReport:
         """Tell for each table that a DataFrame reads which files are skipped, by which index, and why not more."""

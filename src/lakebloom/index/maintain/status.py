@@ -50,6 +50,8 @@ class IndexStatus(Printable):
     """That of the worst column, from the bits of its filters."""
     problem: str = ""
     """What keeps the index, or its table, from being read."""
+    refresh_problem: str = ""
+    """Why the last automatic refresh of this session failed."""
 
     @property
     def lag(self) -> int:
@@ -74,6 +76,7 @@ class IndexStatus(Printable):
             ("size", f"{amount(self.size_bytes)} in {self.segments:,} segments"),
             ("refreshed", refreshed),
             ("fpp", f"{self.fpp:.3g}, measured {self.fpp_measured:.3g}"),
+            *([("automatic refresh", self.refresh_problem)] if self.refresh_problem else []),
         ]
 
 

@@ -1,0 +1,121 @@
+"""``enable(auto_refresh=True)``: an index is refreshed after the session itself wrote to its table.
+
+``WriteWatch.java`` listens to what the session ran, on Spark's own bus and after the fact, and tells where it wrote.
+``AutoRefresh`` does the rest in a thread of its own, so no write waits and none can fail because of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from lakebloom.errors import LakebloomError, UnsupportedSessionError
+from lakebloom.index.maintain.auto_refresh import AutoRefresh, Written, indexes_over
+from lakebloom.spark.jvm import new_object
+from lakebloom.spark.rule.callback import Callback, exposed, new_secret
+from lakebloom.spark.sources import is_connect
+from lakebloom.storage import from_decoded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from lakebloom.store.records import Entry
+
+__all__ = ["WriteWatch"]
+
+_LISTENED_S = 60
+"""How long to wait for Spark's listener bus, which is milliseconds behind unless another listener is stuck."""
+
+
+class WriteWatch:
+    """Listens to the writes of one session, for one Lakebloom object."""
+
+    def __init__(
+        self,
+        spark: SparkSession | None,
+        entries: Callable[[], Mapping[str, Entry | Exception]],
+        refresh: Callable[[str], object],
+    ) -> None:
+        """``entries`` returns the newest state of each index. Raises UnsupportedSessionError."""
+        if spark is None or is_connect(spark):
+            raise UnsupportedSessionError(
+                "auto_refresh listens to the writes of a classic Spark session",
+                found="no session" if spark is None else "a Spark Connect session, which tells nobody what it wrote",
+                hint="call lake.refresh_index(name) after the write, or run `lakebloom refresh --all` on a schedule",
+            )
+        from pyspark.java_gateway import ensure_callback_server_started
+
+        self._spark: Any = spark
+        self._entries = entries
+        ensure_callback_server_started(self._spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+        self.background = AutoRefresh(self._indexes, refresh)
+        secret = new_secret()
+        callback = exposed(_Written(self.background), secret)
+        self._java = new_object(spark, "WriteWatch", self._spark._jsparkSession, callback, secret)
+
+    def start(self) -> None:
+        """Listen from now on."""
+        if not self.background.running:
+            self.background.start()
+            self._listeners().register(self._java)
+
+    def stop(self) -> None:
+        """Listen no more, and begin no other refresh."""
+        if self.background.running:
+            self.background.stop()
+            self._listeners().unregister(self._java)
+
+    def wait(self, timeout_s: float | None) -> bool:
+        """Wait for the refreshes of all writes that are done, and tell whether there are none left."""
+        limit_s = _LISTENED_S if timeout_s is None else timeout_s
+        try:
+            self._spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(round(limit_s * 1000))
+        except Exception:
+            return False  # the bus did not come to its end, or the session did
+        return self.background.wait(timeout_s)
+
+    def _listeners(self) -> Any:
+        return self._spark._jsparkSession.listenerManager()
+
+    def _indexes(self, written: Iterable[Written]) -> list[str]:
+        return indexes_over(self._entries(), map(self._located, written))
+
+    def _located(self, written: Written) -> Written:
+        """Return a write with the places of its tables: an index may be over the path of a table."""
+        return Written((*written.paths, *self._places(written.tables)), written.tables)
+
+    def _places(self, tables: Iterable[tuple[str, ...]]) -> Iterator[str]:
+        for table in tables:
+            location = self._java.location(*table)
+            if location is not None:
+                yield from_decoded(location)
+
+
+class _Written(Callback):
+    """What Java calls after a write."""
+
+    def __init__(self, background: AutoRefresh) -> None:
+        super().__init__()
+        self._background = background
+
+    def apply(self, question: str) -> str:
+        """Note the write. Never raises, never waits."""
+        self.asked += 1
+        try:
+            told = msgspec.json.decode(question, type=Written)
+            self._background.wrote(Written(tuple(_canonical(told.paths)), told.tables))
+        except Exception as error:
+            problem = repr(error)
+            self.warn_once(problem, "a write was not noticed, and refreshes no index: %s", problem)
+        return ""
+
+
+def _canonical(paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
+        try:
+            yield from_decoded(path)
+        except LakebloomError:
+            continue  # a place of a kind that no index is over

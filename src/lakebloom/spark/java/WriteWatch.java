@@ -1,0 +1,107 @@
+package io.lakebloom.spark;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.net.URI;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.function.BiFunction;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.TableIdentifier;
+import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat;
+import org.apache.spark.sql.catalyst.catalog.CatalogTable;
+import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.command.DataWritingCommand;
+import org.apache.spark.sql.util.QueryExecutionListener;
+import scala.Option;
+
+/**
+ * Tells Python where the session wrote, after the fact: paths, and names of tables.
+ *
+ * It is called on Spark's listener bus, so no write waits for it, and whatever goes wrong here is nobody's problem.
+ */
+public final class WriteWatch implements QueryExecutionListener {
+    /** Commands that change the files of a table and are no DataWritingCommand. */
+    private static final Set OTHERS = new HashSet(Arrays.asList(new String[] {
+        "CreateDataSourceTableAsSelectCommand", "InsertIntoDataSourceDirCommand", "LoadDataCommand",
+        "AlterTableAddPartitionCommand", "AlterTableDropPartitionCommand", "AlterTableRenamePartitionCommand",
+        "AlterTableSetLocationCommand", "RepairTableCommand", "SaveAsV1TableCommand", "TruncateTableCommand",
+    }));
+    private final ObjectMapper mapper = new ObjectMapper();
+    private final SparkSession spark;
+    private final Callback python;
+
+    public WriteWatch(SparkSession spark, BiFunction python, String secret) {
+        this.spark = spark;
+        this.python = new Callback(python, secret);
+    }
+
+    public void onSuccess(String action, QueryExecution query, long nanoseconds) {
+        try {
+            LogicalPlan command = query.analyzed();
+            if (command instanceof DataWritingCommand || OTHERS.contains(command.getClass().getSimpleName())) {
+                tell(command, query);
+            }
+        } catch (Throwable problem) {
+            return; // the session ends, or its plans are like none that is known: somebody refreshes by hand
+        }
+    }
+
+    /** What a command wrote before it failed is not part of the table, or is found by the next refresh. */
+    public void onFailure(String action, QueryExecution query, Exception error) {
+    }
+
+    /** Where a table is; null where the catalog does not know it any more. */
+    public String location(String database, String name) {
+        try {
+            SessionCatalog catalog = spark.sessionState().catalog();
+            return text(catalog.getTableMetadata(new TableIdentifier(name, Option.apply(database))).location());
+        } catch (Throwable problem) {
+            return null;
+        }
+    }
+
+    private void tell(LogicalPlan command, QueryExecution query) throws Exception {
+        ObjectNode json = mapper.createObjectNode();
+        ArrayNode paths = json.putArray("paths");
+        ArrayNode tables = json.putArray("tables");
+        for (int i = 0; i < command.productArity(); i++) {
+            Object part = command.productElement(i);
+            part = part instanceof Option ? (((Option) part).isDefined() ? ((Option) part).get() : null) : part;
+            if (part instanceof Path) {
+                paths.add(part.toString());
+            } else if (part instanceof CatalogStorageFormat) {
+                add(((CatalogStorageFormat) part).locationUri(), paths);
+            } else if (part instanceof CatalogTable) {
+                add(((CatalogTable) part).storage().locationUri(), paths);
+                add(((CatalogTable) part).identifier(), tables);
+            } else if (part instanceof TableIdentifier) {
+                add((TableIdentifier) part, tables);
+            }
+        }
+        python.answer(mapper.writeValueAsString(json));
+    }
+
+    private void add(Option location, ArrayNode paths) throws Exception {
+        if (location.isDefined()) {
+            paths.add(text((URI) location.get()));
+        }
+    }
+
+    private void add(TableIdentifier table, ArrayNode tables) {
+        Option database = table.database();
+        String name = database.isDefined() ? (String) database.get() : spark.sessionState().catalog().getCurrentDatabase();
+        tables.addArray().add(name).add(table.table());
+    }
+
+    /** A location as Hadoop prints it, with its file system. */
+    private String text(URI location) throws Exception {
+        Path path = new Path(location);
+        return path.getFileSystem(spark.sessionState().newHadoopConf()).makeQualified(path).toString();
+    }
+}
