@@ -2,7 +2,8 @@
 
     LakebloomError
     ├── InvalidArgumentError      an argument that can never be right (also a ValueError)
-    │   └── PredicateSyntaxError      a condition that was typed and cannot be read
+    │   ├── PredicateSyntaxError      a condition that was typed and cannot be read
+    │   └── WrongCallError            an argument that is misspelt, missing or too many (also a TypeError)
     ├── UnsupportedTypeError      a data type that has no filter (also a TypeError)
     ├── ValueConversionError      a value that its type cannot hold (also a ValueError)
     ├── FilterMismatchError       two filters, or a filter and a size, that do not fit (also a ValueError)
@@ -46,7 +47,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 from lakebloom.display.secrets import without_secrets
 from lakebloom.display.visible import visible
@@ -87,6 +88,7 @@ __all__ = [
     "UnsupportedSourceError",
     "UnsupportedTypeError",
     "ValueConversionError",
+    "WrongCallError",
 ]
 
 
@@ -175,6 +177,38 @@ def _rebuild_syntax(
     error = PredicateSyntaxError(message, found=found, hint=hint, text=text, position=position)
     error.skipped = skipped
     return error
+
+
+class WrongCallError(InvalidArgumentError, TypeError):
+    """A call with an argument that is misspelt, missing, or one too many."""
+
+    code = "WRONG_CALL"
+
+    @classmethod
+    def of(
+        cls, call: str, names: Sequence[str], given: Mapping[str, object], error: TypeError, hint: str = ""
+    ) -> WrongCallError:
+        """Return what is wrong with a call that Python refused: ``names`` are those of its arguments.
+
+        >>> print(WrongCallError.of("fold", ["num_blocks"], {"num_block": 1}, TypeError()))
+        [WRONG_CALL] fold() has no argument num_block; found num_block. Hint: did you mean num_blocks?
+        """
+        import difflib
+
+        unknown = [name for name in given if name not in names]
+        if not unknown:
+            found = str(error).partition("() ")[2] or str(error)
+            known = ", ".join(names) or "none"
+            return cls(f"{call}() was called wrongly", found=found, hint=hint or f"its arguments are {known}")
+        lower = {name.lower().replace("_", ""): name for name in names}
+        close = difflib.get_close_matches(unknown[0].lower().replace("_", ""), lower, n=1, cutoff=0.6)
+        if close:
+            hint = f"did you mean {lower[close[0]]}?"
+        return cls(
+            f"{call}() has no argument {unknown[0]}",
+            found=", ".join(unknown),
+            hint=hint or f"its arguments are {', '.join(names)}",
+        )
 
 
 class UnsupportedTypeError(LakebloomError, TypeError):

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from lakebloom.display.visible import visible
 from lakebloom.errors import (
+    IndexNotFoundError,
     InvalidArgumentError,
     LakebloomError,
     StorageError,
     UnsupportedSessionError,
     UnsupportedSourceError,
 )
+from lakebloom.index.arguments import column_list, typed_arguments
 from lakebloom.index.ask import Reader, candidate_table
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.current_table import recorded_table
@@ -73,8 +75,11 @@ __all__ = ["Lakebloom"]
 
 _LISTED_S = 60.0
 """How long the background waits for the newest state of all indexes."""
+_PATIENCE_S = 5.0
+"""How long a listing of the location may take that only makes an error better."""
 
 
+@typed_arguments
 class Lakebloom:
     """Bloom-filter indexes below one location.
 
@@ -213,10 +218,10 @@ class Lakebloom:
         if self._spark is None:
             from lakebloom.index.build.advise import advise_on_path
 
-            return advise_on_path(source, columns, self._catalog.options)
+            return advise_on_path(source, column_list(columns), self._catalog.options)
         from lakebloom.spark.sampling import advise
 
-        return advise(self._session(), source, columns, self._catalog.options)
+        return advise(self._session(), source, column_list(columns), self._catalog.options)
 
     def _directory(self, source: Any) -> tuple[Workshop, SourceRecord, list[ColumnRecord]]:
         """Return what planning needs of Parquet files at a path where there is no Spark."""
@@ -432,7 +437,7 @@ class Lakebloom:
             from lakebloom.index.lookup import Lookups
 
             self._lookups[name] = Lookups(self._reader(name), self._catalog.options, self._current)
-        return self._lookups[name].rows(predicate, columns, limit, unindexed)
+        return self._lookups[name].rows(predicate, column_list(columns), limit, unindexed)
 
     def register_source(self) -> None:
         """Let the session read ``spark.read.format("lakebloom").load(name)``, in SQL and on Spark Connect too.
@@ -460,7 +465,14 @@ class Lakebloom:
         table = snapshot.entry.source if changed is None else changed.source
         limit_ms = self._settings().query_timeout_ms
         return load(
-            spark, name, chosen, columns, table=table, location=self.location, timeout_ms=limit_ms, changed=changed
+            spark,
+            name,
+            chosen,
+            column_list(columns),
+            table=table,
+            location=self.location,
+            timeout_ms=limit_ms,
+            changed=changed,
         )
 
     def sql(self, text: str) -> DataFrame:
@@ -612,6 +624,21 @@ class Lakebloom:
         self._published = {name: entry for name, entry in found.items() if not isinstance(entry, Exception)}
         self._skipping.publish(self._published.values())
         return found
+
+    def _suggested(self, error: IndexNotFoundError) -> IndexNotFoundError:
+        """Return the error with the name of an index that was probably meant."""
+        import difflib
+        from contextlib import suppress
+
+        from lakebloom.index.patience import within
+
+        wanted = error.message.partition("'")[2].rstrip("'")
+        with suppress(LakebloomError, TimeoutError):
+            names = {name.lower(): name for name in within(_PATIENCE_S, self._catalog.names)}
+            close = difflib.get_close_matches(wanted.lower(), names, n=1, cutoff=0.6)
+            if close and names[close[0]] != wanted:
+                return IndexNotFoundError(error.message, found=error.found, hint=f"did you mean {names[close[0]]!r}?")
+        return error
 
     def _reader(self, name: str) -> Reader:
         if name not in self._readers:

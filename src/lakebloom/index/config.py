@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from lakebloom.errors import InvalidArgumentError
+from lakebloom.index.arguments import kind_of, typed_arguments
 from lakebloom.sbbf.sizing import rate_argument, whole
 from lakebloom.tables.columns import ColumnPath, format_name, parse_name
 
@@ -15,9 +16,13 @@ if TYPE_CHECKING:
 
     from lakebloom.store.records import ConfigRecord, Granularity
 
+_GRANULARITIES = {name: f'did you mean granularity="{name}"?' for name in ("file", "row_group")} | {
+    "rowgroup": 'did you mean granularity="row_group"?'
+}
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 
 
+@typed_arguments
 @dataclass(frozen=True, slots=True)
 class BloomIndexConfig:
     """The configuration of a Bloom index.
@@ -45,14 +50,16 @@ class BloomIndexConfig:
     def __post_init__(self) -> None:
         require_name(self.name)
         self._set("columns", _column_names(self.columns))
-        if self.fpp != "auto":
+        if not isinstance(self.fpp, str) or self.fpp != "auto":
             self._set("fpp", rate_argument(self.fpp))
         if self.expected_items is not None:
             self._set("expected_items", _count("expected_items", self.expected_items))
-        if self.granularity not in ("file", "row_group"):
-            if isinstance(self.granularity, (bool, str)):
+        if not isinstance(self.granularity, str) or self.granularity not in ("file", "row_group"):
+            if isinstance(self.granularity, (bool, str)) or not hasattr(self.granularity, "__index__"):
                 raise InvalidArgumentError(
-                    'granularity must be "file", "row_group" or a number of rows', found=self.granularity
+                    'granularity must be "file", "row_group" or a number of rows',
+                    found=kind_of(self.granularity),
+                    hint=_GRANULARITIES.get(str(self.granularity).lower().replace(" ", "_").rstrip("s"), ""),
                 )
             self._set("granularity", _count("granularity", self.granularity))
         for name in ("global_filter", "allow_plaintext_filters"):
@@ -127,9 +134,12 @@ def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def require_name(name: str) -> str:
+def require_name(name: object) -> str:
     """Return a legal name of an index. It is one segment of a path and never a path itself."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str):
+        hint = 'pass a string such as "by_user"'
+        raise InvalidArgumentError("an index name is a string", found=kind_of(name), hint=hint)
+    if not _NAME.fullmatch(name):
         raise InvalidArgumentError(
             "an index name has letters, digits, '_', '-' and '.', does not start with '.' or '-', at most 128 of them",
             found=name,

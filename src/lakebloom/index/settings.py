@@ -105,5 +105,5 @@ def _parsed(key: str, value: str) -> str | int | bool:
 def _amount(key: str, value: str, units: Mapping[str, int], wanted: str) -> int:
     match = _NUMBER.fullmatch(value.strip())
     if match is None or match["unit"].lower() not in units:
-        raise InvalidArgumentError(f"{key} must be {wanted}", found=value)
+        raise InvalidArgumentError(f"{key} must be {wanted}", found=value or "nothing")
     return int(match["number"]) * units[match["unit"].lower()]

@@ -215,9 +215,23 @@ def rate_argument(fpp: float) -> float:
         raise InvalidArgumentError(
             "fpp, the false-positive probability, must lie strictly between 0 and 1",
             found=fpp,
-            hint="try fpp=0.01",
+            hint=_rate_hint(fpp, number),
         )
     return number
+
+
+def _rate_hint(given: object, number: float) -> str:
+    """Return what was probably meant: people write percent, and numbers as text."""
+    text = given.strip() if isinstance(given, str) else ""
+    try:
+        number = float(text.rstrip("% ")) if text else number
+    except ValueError:
+        return "try fpp=0.01"
+    if text and not text.endswith("%") and 0 < number < 1:
+        return f"pass the number itself: fpp={number:g}"
+    if 1 <= number < 100 or (text.endswith("%") and 0 < number < 100):
+        return f"it is a fraction: {number:g} % is fpp={number / 100:g}"
+    return "try fpp=0.01"
 
 
 def _amount(name: str, value: float) -> float:

@@ -20,6 +20,7 @@ from lakebloom.errors import (
     NotFoundError,
     UnsupportedSourceError,
 )
+from lakebloom.index.arguments import kind_of
 from lakebloom.spark.classic_scan import classic_scan
 from lakebloom.spark.connect_scan import connect_scan
 from lakebloom.spark.file_scan import DEFAULT_FORMAT
@@ -40,12 +41,13 @@ _FILE_CHOOSING_OPTIONS = ("pathGlobFilter", "modifiedBefore", "modifiedAfter", "
 _NOT_THERE = re.compile(r"\[(PATH_NOT_FOUND|TABLE_OR_VIEW_NOT_FOUND)")
 _FILES_AS_TABLE = re.compile(r"(?P<format>\w+)\.`(?P<path>(?:[^`]|``)*/(?:[^`]|``)*)`")
 _UNKNOWN_FORMAT = re.compile(r"data source:? `?(delta|iceberg|hudi)\b", re.IGNORECASE)
+_FILES = "an index is over files: pass their path, or spark.read.parquet(path); write other data to files first"
 _PATH_OPTIONS = frozenset({"path", "paths"})
 _SECRET_OPTION = re.compile(r"^(spark\.hadoop\.)?fs\.|secret|password|passphrase|token|credential|key", re.IGNORECASE)
 
 
-def is_connect(spark: SparkSession) -> bool:
-    """Tell a Spark Connect session from a classic one."""
+def is_connect(spark: SparkSession | DataFrame) -> bool:
+    """Tell a Spark Connect session, or a DataFrame of one, from a classic one."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
@@ -75,8 +77,9 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
             frame = source
         else:
             raise InvalidArgumentError(
-                "a source is a DataFrame, a path or the name of a table", found=type(source).__name__
+                "a source is a Spark DataFrame, a path or the name of a table", found=kind_of(source), hint=_FILES
             )
+        _require_same_kind(spark, frame)
         # Connect finds out only here that there is nothing to read.
         schema_json = frame.schema.json()
         scan = connect_scan(spark, frame) if is_connect(spark) else classic_scan(frame)
@@ -93,6 +96,17 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
         case_sensitive=str(spark.conf.get(CASE_SENSITIVE, "false")).lower() == "true",
         settings=recorded(scan.format, with_options(scan.format, session_values(spark, scan.format), scan.options)),
     )
+
+
+def _require_same_kind(spark: SparkSession, frame: Any) -> None:
+    """Refuse a DataFrame of Spark Connect on a classic session, and the other way round."""
+    if is_connect(spark) != is_connect(frame):
+        kinds = ("classic Spark", "Spark Connect")
+        raise InvalidArgumentError(
+            f"the source belongs to another session: this Lakebloom has one of {kinds[is_connect(spark)]}",
+            found=f"a DataFrame of {kinds[is_connect(frame)]}",
+            hint="read it with the session that was passed to Lakebloom, or pass its path",
+        )
 
 
 def load(spark: SparkSession, path: str, format: str) -> DataFrame:
