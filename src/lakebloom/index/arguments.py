@@ -97,6 +97,7 @@ KINDS = {
     "force": _FLAG,
     "replace": _FLAG,
     "allow_shrink": _FLAG,
+    "auto_refresh": _FLAG,
     "from_embedded": _FLAG,
 }  # fmt: skip
 """By the name of the argument. One that is not here is checked where it is used."""
