@@ -360,14 +360,13 @@ class Lakebloom:
 
     def status(self, name: str | None = None) -> RecordTable[IndexStatus]:
         """Compare an index, or all that are in use, with their tables: coverage, lag, size, rate. Lists the tables."""
-        from lakebloom.index.maintain.status import status_of
+        from lakebloom.index.maintain.status import statuses
         from lakebloom.printing import RecordTable
 
-        names = self._catalog.names() if name is None else [name]
-        found = [status_of(self._catalog.index(each), self._catalog.options, self._current) for each in names]
+        found = statuses(self._catalog, name, self._current)
         if self._writes is not None:
             found = [replace(each, refresh_problem=self._writes.background.problem(each.name)) for each in found]
-        return RecordTable([each for each in found if name is not None or each.state != "deleted"])
+        return RecordTable(found)
 
     def history(self, name: str) -> RecordTable[VersionRecord]:
         """Return the versions of an index, the newest first."""

@@ -23,7 +23,7 @@ _DARK = (
     "--read:#4cc3c4;--skipped:#3a474c;--uncovered:#f0a24a;"
     "--data:#6d7a80;--column:#5d8288;--dictionary:#d0a95c;--filters:#4cc3c4"
 )
-_NUMBER = re.compile(r"-?[\d,]+(\.\d+)?(e-?\d+)?")
+_NUMBER = re.compile(r"-?[\d,]+(\.\d+)?(e-?\d+)?( \([\d.]+ [kMGTP]B\))?")
 _COLUMNS, _MOST_SQUARES = 50, 1500
 _FEW_COLUMNS, _FEW_SQUARES = 30, 300
 """Few squares are drawn larger: they should be seen on a telephone."""

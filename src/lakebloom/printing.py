@@ -14,7 +14,7 @@ from lakebloom.display.visible import visible
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Printable", "RecordTable", "amount", "text_of"]
+__all__ = ["Printable", "RecordTable", "amount", "sized", "text_of"]
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
@@ -116,6 +116,16 @@ def amount(size_bytes: float) -> str:
     return f"{number:,.0f} bytes" if power == 0 else f"{number:.3g} {_UNITS[power]}"
 
 
+def sized(size_bytes: float, unit: str = "") -> str:
+    """Return a size to the byte, and beside it as people say it.
+
+    >>> sized(950), sized(12_345), sized(12_345, " bytes")
+    ('950', '12,345 (12.3 kB)', '12,345 bytes (12.3 kB)')
+    """
+    exact = f"{size_bytes:,}{unit}"
+    return f"{exact} ({amount(size_bytes)})" if size_bytes >= 1000 else exact
+
+
 def _words(class_name: str) -> str:
     """Return a class's name as words.
 
@@ -140,5 +150,5 @@ def text_of(name: str, value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3g}"
     if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
+        return sized(value) if "bytes" in name.split("_") else f"{value:,}"
     return "" if value is None else str(value)

@@ -19,7 +19,7 @@ from tests.spark.processes import environment
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
 _TIME = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{3}\+00:00)?)?")
-_READ = re.compile(r"bytes read [\d,]+")
+_READ = re.compile(r"bytes read [\d,]+( \([\d.]+ [kM]B\))?")
 
 
 @dataclass(frozen=True)

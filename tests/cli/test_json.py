@@ -63,6 +63,13 @@ def test_keys_are_documented(cli: Cli, lake: Lake) -> None:
 def test_status_is_for_monitoring(cli: Cli, lake: Lake) -> None:
     (status,) = cli("status", "--output", "json").json
     assert (status["name"], status["coverage"], status["lag"], status["stale"]) == ("i", 1.0, 0, False)
+    assert (status["refreshed_ms"], status["segments"]) == (lake.entry().timestamp_ms, len(lake.entry().segments))
+    assert (status["size_bytes"] > 1000, 0 < status["fpp_measured"] < 0.1) == (True, True)
+    head, row = cli("status").out.splitlines()
+    assert [name in head for name in ("coverage", "new", "segments", "size", "measured rate", "refreshed")] == [
+        True
+    ] * 6
+    assert ("kB" in row, "+00:00" in row) == (True, True)
     assert cli("status", "--fail-if-stale").code == 0
     lake.fill([7, 8])
     assert cli("status").code == 0

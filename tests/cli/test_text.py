@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakebloom.parquet import embed
+from lakebloom.printing import sized
 from tests.cli.running import Cli, assert_golden
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ def test_verbs_print(cli: Cli, lake: Lake, name: str, arguments: list[str]) -> N
     done = cli(*arguments)
     assert done.code == 0
     sizes = {
-        "size": f"{lake.open().index('i').size_bytes:,}",
-        "source_size": f"{lake.open().index('i').source_bytes:,}",
+        "size": sized(lake.open().index("i").size_bytes),
+        "source_size": sized(lake.open().index("i").source_bytes),
     }
     text = re.sub(r"[\d.]+ kB +[\d.]+%", "<size> <share>", f"{done.out}--- stderr\n{done.err}")
     if name == "candidates":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -137,3 +138,14 @@ def test_a_condition_may_be_text_wherever_it_may_be_a_tree(aged: Lake) -> None:
         lake.lookup(NAME, 45)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match="nothing"):
         lake.candidates(NAME, "nothing = 45")
+
+
+def test_sizes_are_shown_to_the_byte_and_as_people_say_them(lake: Lake) -> None:
+    lake.fill(range(40))
+    report, opened = lake.create(), lake.open()
+    records = [report, opened.index(NAME), opened.history(NAME)[0], opened.status(NAME)[0], opened.verify_index(NAME)]
+    shown = "\n".join(str(record) for record in records)
+    assert len(re.findall(r"bytes.* \([\d.]+ [kM]B\)", shown)) >= 5, shown
+    assert not re.search(r"bytes\D{0,10}\d{1,3},\d{3}(?! bytes|,| \()", shown), shown
+    assert "kB)" in opened.indexes()._repr_html_()
+    assert opened.indexes().to_arrow()["size_bytes"].to_pylist() == [opened.index(NAME).size_bytes]

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from lakebloom.errors import IndexNotFoundError, StorageError
 from lakebloom.index.lifecycle import delete_index
+from lakebloom.store.log import Log
 from tests.index.lake import NAME, Lake
 
 
@@ -74,3 +78,25 @@ def test_a_damaged_log_is_a_state(lake: Lake) -> None:
     (status,) = lake.open().status(NAME)
     assert status.state == "damaged"
     assert status.is_stale()
+
+
+def test_what_is_left_of_a_removed_index_is_no_index(lake: Lake) -> None:
+    lake.fill(range(2))
+    lake.create()
+    lake.open().delete_index(NAME, force=True)
+    assert list(lake.open().status()) == []
+    with pytest.raises(IndexNotFoundError):
+        lake.open().status(NAME)
+
+
+def test_a_store_that_does_not_answer_is_a_problem(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.fill(range(2))
+    lake.create()
+
+    def fail(self: Log) -> None:
+        raise StorageError("the store does not answer")
+
+    monkeypatch.setattr(Log, "newest", fail)
+    (status,) = lake.open().status()
+    assert (status.state, status.is_stale()) == ("unreadable", True)
+    assert "does not answer" in str(status)

@@ -10,7 +10,7 @@ import typer
 from lakebloom.cli.exit_codes import ExitCode
 from lakebloom.cli.output import plain
 from lakebloom.cli.verbs import Session, verb
-from lakebloom.printing import amount
+from lakebloom.printing import amount, text_of
 
 if TYPE_CHECKING:
     from lakebloom.index.reports import VerifyReport
@@ -76,7 +76,8 @@ def status(
 ) -> None:
     """Compare indexes with their tables: coverage, lag, size and rate. Reads no data."""
     found = session.lake().status(name)
-    columns = ("name", "state", ">coverage", ">files", ">new", ">changed", ">gone", ">segments", ">size", "~problem")
+    files = (">coverage", ">files", ">new", ">changed", ">gone")
+    columns = ("name", "state", *files, ">segments", ">size", ">measured rate", "refreshed", "~problem")
     rows = [
         (
             each.name,
@@ -88,6 +89,8 @@ def status(
             f"{each.files_gone:,}",
             f"{each.segments:,}",
             amount(each.size_bytes),
+            f"{each.fpp_measured:.2g}",
+            "" if each.refreshed_ms is None else text_of("timestamp_ms", each.refreshed_ms),
             each.problem,
         )
         for each in found

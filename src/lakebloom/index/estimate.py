@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lakebloom.errors import IndexTooLargeError, LakebloomError
 from lakebloom.index import sizes
 from lakebloom.index.build_segment import spans_of
+from lakebloom.printing import amount, sized
 from lakebloom.sbbf import sizing
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 from lakebloom.tables.parquet_columns import ParquetColumns
@@ -88,7 +89,7 @@ def require_size(index_bytes: int, source_bytes: int, settings: Settings) -> Non
         allowed = max(source_bytes // 4, _ALWAYS_ALLOWED_BYTES)
     if index_bytes > allowed:
         raise IndexTooLargeError(
-            f"the index would be larger than the {allowed:,} bytes allowed",
-            found=f"about {index_bytes:,} bytes for a source of {source_bytes:,} bytes",
+            f"the index would be larger than the {allowed:,} bytes allowed ({amount(allowed)})",
+            found=f"about {sized(index_bytes, ' bytes')} for a source of {sized(source_bytes, ' bytes')}",
             hint="use a higher fpp, a coarser granularity or fewer columns, or raise spark.lakebloom.maxIndexBytes",
         )

@@ -14,6 +14,7 @@ import numpy as np
 
 from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, StaleIndexError
 from lakebloom.index.ask import resolver
+from lakebloom.printing import sized
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.hashing import hash_array
 from lakebloom.store.global_filters import read_global
@@ -139,7 +140,7 @@ def _global_record(snapshot: Snapshot, number: int) -> GlobalRecord:
 def _require_few(snapshot: Snapshot, missing: Sequence[TableFile], settings: Settings) -> None:
     name = snapshot.entry.config.name
     size = sum(file.size_bytes for file in missing)
-    found = f"{len(missing)} files ({size:,} bytes) that came or changed since"
+    found = f"{len(missing)} files ({sized(size, ' bytes')}) that came or changed since"
     if not settings.join_merge_new_files:
         raise _stale(name, f"{found}, and spark.lakebloom.join.mergeNewFiles is false")
     if size > settings.join_merge_max_bytes:

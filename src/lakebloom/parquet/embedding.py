@@ -33,7 +33,7 @@ from lakebloom.parquet.footer import MAGIC, read_footer
 from lakebloom.parquet.rewriting import Rewriting
 from lakebloom.parquet.stored_values import StoredValues, arrow_metadata
 from lakebloom.parquet.thrift_tree import serialise
-from lakebloom.printing import Printable
+from lakebloom.printing import Printable, sized
 from lakebloom.sbbf import sizing
 from lakebloom.sbbf.encoding import Parquet
 from lakebloom.sbbf.filter import Sbbf
@@ -82,7 +82,7 @@ class EmbedReport(Printable):
 
     def shown(self) -> list[tuple[str, str]]:
         """Return the fields as (name, text)."""
-        return [*Printable.shown(self), ("bytes added", f"{self.bytes_added:,}")]
+        return [*Printable.shown(self), ("bytes added", sized(self.bytes_added))]
 
 
 def embed(

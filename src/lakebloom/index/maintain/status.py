@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakebloom.errors import IndexFormatError, LakebloomError
+from lakebloom.errors import IndexFormatError, IndexNotFoundError, LakebloomError, StorageError
 from lakebloom.index.current_table import recorded_table
 from lakebloom.index.freshness import freshness
 from lakebloom.index.health import column_health, segment_health
@@ -17,10 +18,10 @@ from lakebloom.printing import Printable, amount, text_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from lakebloom.index.catalog import Index
+    from lakebloom.index.catalog import Catalog, Index
     from lakebloom.index.current_table import CurrentTable
 
-__all__ = ["IndexStatus", "status_of"]
+__all__ = ["IndexStatus", "status_of", "statuses"]
 
 _BUILDS = ("create", "replace", "refresh")
 
@@ -31,7 +32,7 @@ class IndexStatus(Printable):
 
     name: str
     state: str
-    """"active", "deleted", or "damaged"."""
+    """"active", "deleted", "damaged", or "unreadable": its store does not answer."""
     version: int = 0
     coverage: float = 0.0
     """The share of the table's files that the index answers for."""
@@ -80,6 +81,19 @@ class IndexStatus(Printable):
         ]
 
 
+def statuses(
+    catalog: Catalog, name: str | None, current: Callable[[Snapshot], CurrentTable] = recorded_table
+) -> list[IndexStatus]:
+    """Return the status of one index, or of all that are in use. Raises IndexNotFoundError where there is no such."""
+    if name is not None:
+        return [status_of(catalog.index(name), catalog.options, current)]
+    found = []
+    for each in catalog.names():
+        with suppress(IndexNotFoundError):  # removed; an entry that says so is left of it
+            found.append(status_of(catalog.index(each), catalog.options, current))
+    return [status for status in found if status.state != "deleted"]
+
+
 def status_of(
     index: Index, options: Mapping[str, str], current: Callable[[Snapshot], CurrentTable] = recorded_table
 ) -> IndexStatus:
@@ -89,8 +103,12 @@ def status_of(
     """
     try:
         entry = index.log.newest()
+    except IndexNotFoundError:
+        raise
     except IndexFormatError as error:
         return IndexStatus(index.name, "damaged", problem=str(error))
+    except StorageError as error:
+        return IndexStatus(index.name, "unreadable", problem=str(error))
     record = IndexRecord.of(entry)
     if entry.state != "active":
         return IndexStatus(index.name, entry.state, entry.version)
