@@ -60,8 +60,8 @@ bench: $(BENCH_STAMP) ## all benches in one run, half an hour; writes docs/BENCH
 bench-kernels: $(BENCH_STAMP) ## hashing and filtering against Arrow C++ and rbloom
 	@$(BIN)/python -m bench.kernels
 
-bench-start: $(BENCH_STAMP) ## importing the package, and verbs that need no Spark
-	@$(BIN)/python -m bench.start
+bench-start: $(BENCH_STAMP) ## importing the package, verbs that need no Spark, and the first index of a session
+	@. tools/java && $(BIN)/python -m bench.start
 
 bench-build: $(BENCH_STAMP) ## building an index against scanning, rewriting and Lance
 	@. tools/java && $(BIN)/python -m bench.build

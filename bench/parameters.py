@@ -37,6 +37,11 @@ class Start:
 
     rounds = 7
     import_bar_ms, verb_bar_ms = 100.0, 1000.0
+    spark_rounds = 3
+    small_files, small_rows = 20, 1000
+    create_bar = 1.5
+    explain_bar = 2.0
+    """How much of the time of a session that does nothing. Explaining also compiles the rule and plans a query."""
 
 
 class Build:

@@ -32,7 +32,8 @@ _TITLES = {
 _LIMITS = {
     "start": """
         Python's own start, and the modules that a verb needs: rich and typer for all of them, PyArrow and
-        numpy for those that read files.
+        numpy for those that read files. With Spark: the start of its session, and Spark's first look at the
+        Parquet files, for which it runs its first job; explaining also compiles the rule.
     """,
     "kernels": """
         XXH64 and its multiplications while a filter fits into the cache; beyond it, one miss for

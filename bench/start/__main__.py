@@ -1,4 +1,4 @@
-"""From nothing to a first result: importing the package, and verbs that need no Spark: `make bench-start`.
+"""From nothing to a first result: the package, verbs that need no Spark, the first index: `make bench-start`.
 
 Whole processes, in turn; the median counts.
 """
@@ -19,6 +19,7 @@ from rich.console import Console
 
 from bench.parameters import WORK, Start
 from bench.results import Outcome, Result, main, table
+from bench.start.first_create import first_create
 
 FOLDER = WORK / "start"
 PYTHON, IMPORT = "python", "import lakebloom"
@@ -59,7 +60,8 @@ def run(console: Console) -> Outcome:
     console.print(printed)
     added = Result(f"{IMPORT}: added to a process", typical[IMPORT] - typical[PYTHON], "ms", bar=Start.import_bar_ms)
     verbs = [name for name in started if name not in (PYTHON, IMPORT)]
-    return Outcome([added, *(Result(name, typical[name], "ms", bar=Start.verb_bar_ms) for name in verbs)])
+    results = [Result(name, typical[name], "ms", bar=Start.verb_bar_ms) for name in verbs]
+    return Outcome([added, *results, *first_create(console)])
 
 
 if __name__ == "__main__":

@@ -165,8 +165,9 @@ class Lakebloom:
         from lakebloom.index.building import Workshop
         from lakebloom.spark.build import SparkBuilder
 
-        builder = SparkBuilder(self._spark, self._catalog)
-        return self._spark, Workshop(self._catalog, builder, self._settings(), progress)
+        settings = self._settings()
+        builder = SparkBuilder(self._spark, self._catalog, settings.build_driver_max_bytes)
+        return self._spark, Workshop(self._catalog, builder, settings, progress)
 
     # Building
 
@@ -192,12 +193,19 @@ class Lakebloom:
 
         With ``replace``, an index of this name goes on answering until the new one is committed, and is then gone.
         """
-        from lakebloom.index.create import create_index
+        from lakebloom.index.build.phases import Phases
 
-        workshop, record, schema = self._resolved(source, progress)
-        report = create_index(workshop, record, schema, config, quoted, from_embedded=from_embedded, replace=replace)
-        self._publish()
-        return report
+        phases = Phases()  # before anything else is loaded: a first call waits for that, too
+        with phases.timed("check"):
+            from lakebloom.index.create import create_index
+
+            workshop, record, schema = self._resolved(source, progress)
+        report = create_index(
+            workshop, record, schema, config, quoted, from_embedded=from_embedded, replace=replace, phases=phases
+        )
+        with phases.timed("commit"):
+            self._publish()
+        return report.with_seconds(phases.seconds)
 
     def price_index(self, source: Any, config: BloomIndexConfig, *, replace: bool = False) -> PriceTag:
         """Tell what ``create_index`` would read and write, and how much one key would then skip. Builds nothing.

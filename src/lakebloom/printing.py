@@ -143,6 +143,9 @@ def text_of(name: str, value: Any) -> str:
     """Return a field's value as people read it."""
     if name == "timestamp_ms":
         return datetime.datetime.fromtimestamp(value / 1000, datetime.timezone.utc).isoformat(" ", "milliseconds")
+    if name == "seconds" and isinstance(value, dict):
+        parts = ", ".join(f"{phase} {round(each, 3):.3g}" for phase, each in value.items())
+        return f"{sum(value.values()):.3g} ({parts})" if parts else ""
     if isinstance(value, dict):
         return ", ".join(f"{_label(key)} {text_of(key, item)}" for key, item in value.items())
     if isinstance(value, (tuple, list)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lakebloom.errors import NotFoundError
-from lakebloom.index.build_segment import build_segment
+from lakebloom.index.build.in_process import build_here
 from lakebloom.index.building import Workshop
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.current_table import CurrentTable
@@ -52,11 +52,7 @@ class LocalBuilder:
         progress: Callable[[Progress], None] | None,
     ) -> BuildResult:
         storage: Storage = self._catalog.index(plan.index_uri.rpartition("/")[2]).storage
-        built = [build_segment(plan, group, storage) for group in groups]
-        merged = list(built[0][1])
-        for _, partial in built[1:]:
-            merged = [f | g for f, g in zip(merged, partial, strict=True)]
-        return BuildResult([result for result, _ in built], merged)
+        return build_here(plan, groups, storage)
 
 
 def workshop(catalog: Catalog, *, tasks: int = 2, **settings: int) -> Workshop:

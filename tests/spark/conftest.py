@@ -13,11 +13,21 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+DRIVER_KEY = "spark.lakebloom.build.driverMaxBytes"
+
 
 @pytest.fixture
 def lake(spark: SparkSession, tmp_path: Path) -> Lakebloom:
     """Indexes of one test."""
     return Lakebloom(spark, tmp_path / "indexes")
+
+
+@pytest.fixture
+def in_tasks(spark: SparkSession) -> Iterator[None]:
+    """Let small builds run as Spark jobs, too."""
+    spark.conf.set(DRIVER_KEY, "0")
+    yield
+    spark.conf.unset(DRIVER_KEY)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from lakebloom.store.records import GlobalRecord
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("in_tasks")]
 BY_K = BloomIndexConfig("by_k", ["k"], global_filter=True)
 ROWS = 3000
 

@@ -14,7 +14,7 @@ from tests.spark.support import keys
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("in_tasks")]
 
 
 def assert_monotone(seen: list[Progress]) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("in_tasks")]
 FEW, PADDED, PLAIN = "at most 256 values", "pads and trims", "only plain values have a hash"
 REFUSED = {
     "flag": ("BOOLEAN", "true", FEW),

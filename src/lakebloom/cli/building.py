@@ -109,6 +109,7 @@ def create(
 
         with session.output.progress("building") as update:
             report = lake.create_index(table, config, replace=replace, progress=update, quoted=quoted)
+        report = report.with_seconds({"start": session.started_s, **report.seconds})
         session.output.record(report, price=plain(price[0]))
         _warn_skipped(session, report)
 

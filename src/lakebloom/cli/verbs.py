@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import time
 import typing
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -57,6 +58,8 @@ class Session:
     master: str | None = None
     remote: str | None = None
     conf: dict[str, str] = field(default_factory=dict)
+    started_s: float = 0.0
+    """How long Spark took to start."""
 
     def lake(self) -> Lakebloom:
         """Return the indexes, without Spark."""
@@ -71,8 +74,10 @@ class Session:
             "lakebloom", master=self.master, remote=self.remote, conf=self.conf, muted=not debugging()
         )
         with ExitStack() as stack:
+            began_s = time.perf_counter()
             with self.output.status("starting Spark"):
                 spark = stack.enter_context(started)
+            self.started_s = time.perf_counter() - began_s
             yield spark
 
     @contextmanager

@@ -20,7 +20,6 @@ from lakebloom.index.embedded_filters import filters_of
 from lakebloom.index.plan import GroupResult, SkippedFile, summed
 from lakebloom.index.segment_builder import SegmentBuilder, Span
 from lakebloom.sbbf.hashing import hash_array
-from lakebloom.sbbf.kernels import load_compiled
 from lakebloom.storage import open_index_storage
 from lakebloom.tables.files import is_same
 from lakebloom.tables.listing import stat_file
@@ -68,7 +67,6 @@ def spans_of(row_groups: Sequence[RowGroupShape], granularity: Granularity) -> l
 
 def build_segment(plan: BuildPlan, group: FileGroup, storage: Storage | None = None) -> tuple[GroupResult, list[Sbbf]]:
     """Read the files of a group and write their segment; returns also the partial global filters, if wanted."""
-    load_compiled()
     started = time.perf_counter()
     storage = storage or open_index_storage(plan.index_uri, plan.storage_options)
     skipped: dict[str, SkippedFile] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import BuildFailedError, InvalidArgumentError, StorageError
@@ -33,22 +33,6 @@ MOST_GLOBAL_FPP = 0.5
 """A global filter that lets through more than this is not worth its bytes, and is left out."""
 _LOOK_AGAIN_S = (0.5, 1.0, 1.5)
 """When to look for files of tasks that were cancelled: Spark gives their processes two seconds."""
-
-
-@dataclass(slots=True)
-class Phases:
-    """How long each phase of an operation took."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def timed(self, name: str) -> Iterator[None]:
-        """Add the time of a block to a phase."""
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,10 @@ from lakebloom.errors import (
     UnsupportedSourceError,
 )
 from lakebloom.index import estimate
+from lakebloom.index.build.phases import Phases
 from lakebloom.index.building import (
     MOST_GLOBAL_FPP,
     PARQUET,
-    Phases,
     discarding,
     plan_build,
     require_buildable,
@@ -85,14 +85,16 @@ def create_index(
     *,
     from_embedded: bool = False,
     replace: bool = False,
+    phases: Phases | None = None,
 ) -> BuildReport:
     """Build an index over a table whose leaf columns are ``schema`` and commit its first version.
 
     ``quoted`` is called with the price before anything is written; it may raise, and then nothing is. With
     ``from_embedded``, filters that the files already have are taken where they can be (``embedded_filters``). With
-    ``replace``, an index of this name answers until the commit, which puts the new one in its place.
+    ``replace``, an index of this name answers until the commit, which puts the new one in its place. ``phases`` began
+    where the caller did.
     """
-    phases = Phases()
+    phases = phases or Phases()
     prepared = _prepared(workshop, source, schema, config, phases, from_embedded=from_embedded, replace=replace)
     if quoted is not None:
         quoted(prepared.price)

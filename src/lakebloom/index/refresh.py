@@ -18,9 +18,9 @@ import msgspec
 import numpy as np
 
 from lakebloom.errors import CommitConflictError, IndexStateError, InvalidArgumentError, LakebloomError
+from lakebloom.index.build.phases import Phases
 from lakebloom.index.building import (
     MOST_GLOBAL_FPP,
-    Phases,
     discard,
     discarding,
     grows_at,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import IndexFormatError, IndexNotFoundError, NotFoundError, StorageError
@@ -12,6 +12,8 @@ from lakebloom.sbbf import sizing
 from lakebloom.tables.columns import format_name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from lakebloom.errors import LakebloomError
     from lakebloom.index.catalog import Catalog
     from lakebloom.index.plan import BuildResult, ReadAnyway, SkippedFile
@@ -198,6 +200,10 @@ class BuildReport(Printable):
             read_anyway=result.read_anyway,
             left_out=_left_out(entry),
         )
+
+    def with_seconds(self, seconds: Mapping[str, float]) -> BuildReport:
+        """Return the report with the times of these phases."""
+        return replace(self, seconds=dict(seconds))
 
     @classmethod
     def unchanged(cls, entry: Entry, seconds: dict[str, float], skipped: tuple[SkippedFile, ...] = ()) -> BuildReport:

@@ -28,6 +28,8 @@ class Settings:
     """Where indexes are kept."""
     max_index_bytes: int | None = None
     """The largest index that create and refresh build; a quarter of the source (at least 16 MiB) where not set."""
+    build_driver_max_bytes: int = 16 << 20
+    """Up to which size a session on this machine reads Parquet files in the driver: a job takes longer to start."""
     global_max_bytes: int = 32 << 20
     """The largest global filter of a column."""
     vacuum_retention_ms: int = 7 * _DAY_MS
@@ -75,6 +77,7 @@ class Settings:
 KEYS = {
     f"{PREFIX}location": "location",
     f"{PREFIX}maxIndexBytes": "max_index_bytes",
+    f"{PREFIX}build.driverMaxBytes": "build_driver_max_bytes",
     f"{PREFIX}global.maxBytes": "global_max_bytes",
     f"{PREFIX}vacuum.retentionMs": "vacuum_retention_ms",
     f"{PREFIX}vacuum.graceMs": "vacuum_grace_ms",

@@ -8,6 +8,7 @@ sorted by file; see ``scan.py``. Both give the same filters, byte for byte.
 from __future__ import annotations
 
 import pickle
+import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,8 +18,10 @@ import msgspec
 import pyarrow as pa
 
 from lakebloom.errors import BuildFailedError, EncryptedFileError, InvalidArgumentError
+from lakebloom.index.build.in_process import build_here, is_small
 from lakebloom.index.build_segment import build_segment
 from lakebloom.index.plan import BuildPlan, BuildResult, FileGroup, GroupResult, Progress
+from lakebloom.sbbf.kernels import load_compiled
 from lakebloom.spark.catalog_tables import CatalogTables
 from lakebloom.spark.changed_files import settled, with_skipped, without_changed
 from lakebloom.spark.global_merge import GlobalFilters, merge_partials, partial_rows
@@ -47,9 +50,10 @@ _NOT_INSTALLED = "No module named 'lakebloom'"
 class SparkBuilder:
     """Lists tables and builds segments with a Spark session."""
 
-    def __init__(self, spark: SparkSession, catalog: Catalog) -> None:
+    def __init__(self, spark: SparkSession, catalog: Catalog, driver_max_bytes: int = 0) -> None:
         self._spark = spark
         self._catalog = catalog
+        self._driver_max_bytes = driver_max_bytes
         self._tables = CatalogTables(spark)
 
     def table(self, source: SourceRecord) -> CurrentTable:
@@ -84,12 +88,36 @@ class SparkBuilder:
         groups: Sequence[FileGroup],
         progress: Callable[[Progress], None] | None,
     ) -> BuildResult:
-        """Run the tasks and gather what they did."""
+        """Run the tasks and gather what they did; few bytes are read here, without a job."""
         storage = self._catalog.index(plan.index_uri.rpartition("/")[2]).storage
-        capture = not reachable(plan.index_uri)
         files = [file for group in groups for file in group.files]
         scanned = _is_scanned(plan, source, files)
         groups, too_new = settled(groups)
+        if not scanned and is_small(files, self._driver_max_bytes) and _runs_here(self._spark):
+            result = build_here(plan, groups, storage, lambda done: _report(progress, groups, done))
+        else:
+            result = self._run_job(plan, source, groups, storage, progress, scanned=scanned)
+        result = with_skipped(result, too_new)
+        if [done.group for done in result.groups] != [group.number for group in groups]:
+            raise BuildFailedError(
+                "the Spark job lost or repeated a group of files",
+                found=f"{len(result.groups)} answers for {len(groups)} groups",
+                hint="try again, and report this",
+            )
+        _report(progress, groups, result.groups)
+        return result
+
+    def _run_job(
+        self,
+        plan: BuildPlan,
+        source: SourceRecord,
+        groups: Sequence[FileGroup],
+        storage: Storage,
+        progress: Callable[[Progress], None] | None,
+        *,
+        scanned: bool,
+    ) -> BuildResult:
+        capture = not reachable(plan.index_uri)
         with (
             watch(storage, plan, groups, progress),
             failures_named("the Spark job that builds the index failed"),
@@ -106,17 +134,21 @@ class SparkBuilder:
         if scanned or not rows:
             result = with_empty(result, plan, storage, groups)
             result = without_changed(result, plan, storage, groups, self.list_files(self.table(source)))
-        result = with_skipped(result, too_new)
-        if [done.group for done in result.groups] != [group.number for group in groups]:
-            raise BuildFailedError(
-                "the Spark job lost or repeated a group of files",
-                found=f"{len(result.groups)} answers for {len(groups)} groups",
-                hint="try again, and report this",
-            )
-        if progress is not None:
-            done = {group.group: 0 if group.segment is None else group.segment.num_rows for group in result.groups}
-            progress(progress_of(groups, done))
         return result
+
+
+def _runs_here(spark: SparkSession) -> bool:
+    """Tell whether tasks run in this machine's own session, and not on a cluster or behind a Connect server."""
+    return not is_connect(spark) and re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master or "") is not None
+
+
+def _report(
+    progress: Callable[[Progress], None] | None, groups: Sequence[FileGroup], results: Sequence[GroupResult]
+) -> None:
+    """Tell how far a build is whose groups have these results so far."""
+    if progress is not None:
+        rows = {done.group: 0 if done.segment is None else done.segment.num_rows for done in results}
+        progress(progress_of(groups, rows))
 
 
 def _is_scanned(plan: BuildPlan, source: SourceRecord, files: Sequence[TableFile]) -> bool:
@@ -229,6 +261,7 @@ def _parquet_tasks(spark: SparkSession, plan: BuildPlan, groups: Sequence[FileGr
 
 def run_group(plan: BuildPlan, group: FileGroup, *, capture: bool) -> Iterator[pa.RecordBatch]:
     """Build one segment in a task and yield what the driver must know."""
+    load_compiled()  # many small arrays, in a process that runs many tasks
     captured = CapturedFiles(plan.index_uri) if capture else None
     result, global_filters = build_segment(plan, group, captured)
     if captured is not None:

@@ -47,7 +47,9 @@ def write_tile(storage: Storage, path: str, blocks: WordArray, *, column: int, n
     )
     seed = _seed(path, column, number, layer)
     checks = (zlib.crc32(row.data, seed ^ block) for block, row in enumerate(rows))
-    crc32 = pa.array(np.fromiter(checks, dtype=np.uint32, count=num_blocks))
+    crc32 = pa.UInt32Array.from_buffers(
+        pa.uint32(), num_blocks, [None, pa.py_buffer(np.fromiter(checks, dtype=np.uint32, count=num_blocks))]
+    )
     metadata = {"lakebloom": str(FORMAT_VERSION), "layer": str(layer)}
     table = pa.table({"block": data, "crc32": crc32}).replace_schema_metadata(metadata)
     contents = arrow_ipc_bytes(table)

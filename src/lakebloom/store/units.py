@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakebloom.sbbf.buffers import bits, numbers
+from lakebloom.sbbf.plain_arrays import plain_array
 from lakebloom.store.arrow_file import read_arrow
 from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, read_blob, write_blob
 from lakebloom.store.records import FORMAT_VERSION, FileRecord
@@ -72,6 +73,10 @@ def _is_text(field: pa.Field) -> bool:
     return bool(pa.types.is_dictionary(field.type))
 
 
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    return pa.array(values, kind) if None in values else plain_array(values, kind)
+
+
 class UnitTable:
     """The units of one segment, as columns. What a question needs of them is made once and kept."""
 
@@ -99,7 +104,7 @@ class UnitTable:
             columns.append([None if tile == NO_TILE else tile for tile in tiles])
         schema = _schema(num_columns)
         arrays = [
-            pa.array(values, pa.string()).dictionary_encode() if _is_text(field) else pa.array(values, field.type)
+            _array(values, pa.string()).dictionary_encode() if _is_text(field) else _array(values, field.type)
             for field, values in zip(schema, columns, strict=True)
         ]
         return cls(pa.table(arrays, schema=schema))

@@ -1,0 +1,66 @@
+"""Building a small index in this process: starting a Spark job would take longer than all the rest.
+
+Segments are the same, byte for byte, as those of tasks: both run ``build_segment`` for the same groups of files.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import BuildFailedError, LakebloomError
+from lakebloom.index.build_segment import build_segment
+from lakebloom.index.plan import BuildPlan, BuildResult, FileGroup, GroupResult
+from lakebloom.tables.files import is_object
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from lakebloom.sbbf.filter import Sbbf
+    from lakebloom.storage import Storage
+    from lakebloom.tables.files import TableFile
+
+__all__ = ["build_here", "is_small"]
+
+_OPEN_LOCAL_BYTES = 64 << 10
+_OPEN_OBJECT_BYTES = 1 << 20
+"""Opening a file takes as long as reading about so many bytes of it."""
+
+
+def is_small(files: Iterable[TableFile], max_bytes: int) -> bool:
+    """Tell whether reading some files, one after the other, is less work than reading ``max_bytes``."""
+    work = 0
+    for file in files:
+        work += file.size_bytes + (_OPEN_OBJECT_BYTES if is_object(file.uri) else _OPEN_LOCAL_BYTES)
+        if work > max_bytes:
+            return False
+    return True
+
+
+def build_here(
+    plan: BuildPlan,
+    groups: Sequence[FileGroup],
+    storage: Storage,
+    done: Callable[[Sequence[GroupResult]], None] = lambda results: None,
+) -> BuildResult:
+    """Write the segments one after the other; ``done`` is called first, and after each, with all results so far.
+
+    Raises what ``build_segment`` raises, and BuildFailedError for anything that it does not expect.
+    """
+    results: list[GroupResult] = []
+    merged: list[Sbbf] = []
+    done(results)
+    for group in groups:
+        try:
+            result, partial = build_segment(plan, group, storage)
+        except LakebloomError:
+            raise
+        except Exception as error:
+            raise BuildFailedError(
+                "building the index failed", found=f"{type(error).__name__}: {error}", hint="report this"
+            ) from error
+        for i, f in enumerate(merged):
+            f |= partial[i]  # into the filter itself, which may be large
+        merged = merged or list(partial)
+        results.append(result)
+        done(results)
+    return BuildResult(results, merged)
