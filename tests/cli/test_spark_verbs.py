@@ -134,7 +134,7 @@ def test_explain(cli: Cli, table: Path) -> None:
     (scan,) = cli("explain", query, "--output", "json").json["scans"]
     assert (scan["use"], scan["files"], scan["files_kept"]) == ("FULL", 3, 1)
     assert scan["indexes"][0]["name"] == "by_k"
-    assert "FULL, 1 of 3 files read" in cli("explain", query).out
+    assert "2 of 3 files skipped; 1 file to read" in cli("explain", query).out
     wrong = cli("explain", "SELEKT 1")
     assert (wrong.code, wrong.out) == (2, "")
     assert "PARSE_SYNTAX_ERROR" in wrong.err

@@ -61,12 +61,26 @@ DISABLED = ScanReport(
     states=(SKIPPED,),
     sizes=(1_234_567,),
 )
+NOTHING_SKIPPED = ScanReport(
+    table="events",
+    use=Use.FULL,
+    predicate="user_id IN ('a', 'b', 'c') AND day = DATE '2024-01-01'",
+    indexes=(IndexReport("by_user", 3, 1, 300, 5_120),),
+    parts=(
+        PartReport("user_id IN ('a', 'b', 'c')", "by_user", "user_id", None, 4, 0, 0.5, "row group"),
+        PartReport("day = DATE '2024-01-01'", None, None, Reason.PARTITIONS),
+    ),
+    partition_predicate="day = DATE '2024-01-01'",
+    files_of_table=300,
+    states=(KEPT, KEPT),
+    sizes=(1000, 1000),
+)
 UNUSED = ScanReport("u", Use.UNUSED, reasons=(Reason.NO_MATCHING_INDEX,), states=(KEPT,) * 3, sizes=(1,) * 3)
 CACHED = ScanReport("Spark's cache", Use.UNUSED, reasons=(Reason.CACHED,))
 
 
 def test_a_report_prints_as_text() -> None:
-    report = QueryReport((FULL, PARTIAL, DISABLED, UNUSED, CACHED))
+    report = QueryReport((FULL, PARTIAL, NOTHING_SKIPPED, DISABLED, UNUSED, CACHED))
     assert f"{report}\n" == (GOLDEN / "explain.txt").read_text()
 
 
@@ -84,7 +98,7 @@ def test_html_is_escaped() -> None:
 def test_notebooks_show_what_terminals_show() -> None:
     page = PARTIAL._repr_html_()
     words = html.unescape(re.sub(r"<[^>]+>", " ", page))
-    for said in ("PARTIAL", PARTIAL.summary, *(part.text for part in PARTIAL.parts)):
+    for said in (PARTIAL.summary, *(part.text for part in PARTIAL.parts)):
         assert said in words
     assert page.count('<rect class="skipped"') == PARTIAL.states.count(FileState.SKIPPED)
     assert page.count('<rect class="not-covered"') == PARTIAL.files_not_covered
@@ -92,6 +106,21 @@ def test_notebooks_show_what_terminals_show() -> None:
     assert "&lt;t&gt;" in last._repr_html_()
     assert ">6</td>" in last._repr_html_()
     assert "this query reads no files" in QueryReport(())._repr_html_()
+
+
+def test_an_answer_that_skips_nothing_is_not_taken_for_a_full_scan() -> None:
+    answered, unused = NOTHING_SKIPPED.summary, UNUSED.summary
+    assert "answered the whole condition" in answered
+    assert "no index was used" in unused
+    for text in (str(QueryReport((NOTHING_SKIPPED, UNUSED))), NOTHING_SKIPPED._repr_html_(), UNUSED._repr_html_()):
+        assert not re.search(r"\b(FULL|UNUSED|NOT_SUPPORTED)\b", text)
+
+
+def test_partitions_are_told_once() -> None:
+    for text in (str(QueryReport((NOTHING_SKIPPED,))), NOTHING_SKIPPED._repr_html_()):
+        words = html.unescape(text)
+        assert words.count("partitions answer day = DATE '2024-01-01': 2 of the table's 300 files left") == 1
+        assert words.count("300") == 1
 
 
 def test_figures_fit_together() -> None:

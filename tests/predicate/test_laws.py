@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from lakebloom.predicate.normalise import Keep, normalise
 from lakebloom.predicate.prune import can_match
+from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.rows import row_mask
 from lakebloom.predicate.tree import And, If, Not, Null, Or, Predicate, TruthIs, from_json, to_json
 from tests.predicate.evaluator import evaluate, holds
@@ -49,6 +50,17 @@ def test_a_unit_with_a_matching_row_is_kept(
     pruned = can_match(predicate, filters)
     for unit, kept in zip(units, pruned.keep.tolist(), strict=True):
         assert kept or not any(row_mask(predicate, unit, TYPES).to_pylist())
+
+
+@settings(max_examples=150, deadline=None)
+@given(predicate=PREDICATES_WITH_UNKNOWNS, rows=rows(min_size=1, max_size=3))
+def test_nothing_is_decided_where_nothing_is_answered(predicate: Predicate, rows: list[dict[Any, Any]]) -> None:
+    pruned = can_match(predicate, ExactFilters([table_of(rows)], INDEXED))
+    reasons = {part.reason for part in pruned.unused}
+    assert pruned.used or not pruned.keep.all() or Reason.NOT_NEEDED not in reasons
+    for part, (asked, kept) in zip(pruned.used, pruned.units, strict=True):
+        assert not (kept & ~asked).any()
+        assert (part.units_asked, part.units_dropped) == (asked.sum(), (asked & ~kept).sum())
 
 
 @settings(max_examples=200, deadline=None)

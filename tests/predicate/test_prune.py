@@ -164,7 +164,7 @@ def test_facts() -> None:
 def test_facts_of_an_or_that_keeps_everything_name_every_reason() -> None:
     pruned = can_match((a == 1) | ODD | (bare == 1), filters())
     assert pruned.used == ()
-    assert [fact.reason.value for fact in pruned.unused] == ["NOT_SUPPORTED", "NO_INDEX", "NOT_NEEDED"]
+    assert [fact.reason.value for fact in pruned.unused] == ["NOT_SUPPORTED", "NO_INDEX", "OR_NOT_ANSWERED"]
 
 
 def test_facts_of_what_needs_no_filter() -> None:

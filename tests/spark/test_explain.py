@@ -131,6 +131,14 @@ class TestReasons:
         lake.restore_index("by_k")
         assert only(lake, frame.where("k = 77")).use is Use.FULL
 
+    def test_a_deleted_index_beside_another_is_not_told(self, lake: Lakebloom, frame: DataFrame, table: Path) -> None:
+        lake.create_index(table, BloomIndexConfig("gone", ["v"], fpp=1e-6))
+        lake.delete_index("gone")
+        for predicate in ("k = 77", "v = 77", "true"):
+            scan = only(lake, frame.where(predicate))
+            assert [index.name for index in scan.indexes] == ["by_k"]
+            assert "gone" not in str(lake.explain(frame.where(predicate)))
+
     def test_of_a_damaged_index(self, lake: Lakebloom, frame: DataFrame, tmp_path: Path) -> None:
         for path in (tmp_path / "indexes").rglob("units.arrow"):
             path.write_bytes(b"damage")
@@ -191,6 +199,51 @@ def test_two_indexes_are_asked_together(lake: Lakebloom, frame: DataFrame, table
     assert sorted(row.k for row in query.collect()) == [77, 400]
     assert only(lake, frame.where("k = 77 AND s = '77'")).files_kept == 1
     assert only(lake, frame.where("NOT (k <> 77 AND s <> '400')")).files_kept == 2
+
+
+DAYS, PARTS = 5, 4
+PARTITIONED = {
+    # condition: files of its partitions, files read, reasons of its parts
+    "k = 7": (20, 1, set()),
+    "k = 7 AND day = 0": (4, 1, {"PARTITIONS"}),
+    "k = 7 AND day = 1": (4, 0, {"PARTITIONS"}),
+    "day = 1": (4, 4, {"PARTITIONS"}),
+    "day > 1 AND day + 1 < 4": (4, 4, {"PARTITIONS"}),
+    "k = 7 AND day IN (0, 1) AND v > 3": (8, 1, {"PARTITIONS", "NOT_SUPPORTED"}),
+    "day = 0 AND (k = 7 OR v > 3)": (4, 4, {"PARTITIONS", "OR_NOT_ANSWERED", "NOT_SUPPORTED"}),
+    "k = 7 OR day = 1": (20, 20, {"PARTITION_IN_OR", "OR_NOT_ANSWERED"}),
+    "NOT (k <> 7 AND day <> 1)": (20, 20, {"PARTITION_IN_OR", "OR_NOT_ANSWERED"}),
+    "(k = 7 AND day = 0) OR (k = 9 AND day = 1)": (8, 1, {"PARTITIONS"}),
+    "(k = 7 AND day = 0) OR day = 1": (8, 8, {"PARTITIONS", "OR_NOT_ANSWERED"}),
+    "k = 7 AND day IS NOT NULL": (20, 1, {"PARTITIONS"}),
+}
+
+
+def test_partitions_answer_for_themselves(lake: Lakebloom, spark: SparkSession, tmp_path: Path) -> None:
+    for file in range(DAYS * PARTS):
+        keys = list(range(file * 10, file * 10 + 10))
+        write(tmp_path / f"p/day={file // PARTS}/{file:02d}.parquet", {"k": pa.array(keys), "v": pa.array(keys)})
+    lake.create_index(tmp_path / "p", BloomIndexConfig("by_k", ["k"], fpp=1e-6))
+    lake.enable()
+    frame = spark.read.parquet(str(tmp_path / "p"))
+    for predicate, (files, read, reasons) in PARTITIONED.items():
+        query = frame.where(predicate)
+        report = lake.explain(query)
+        (scan,) = report.scans
+        query.collect()
+        fact = lake.last_query()
+        assert fact is not None
+        (ran,) = fact.scans
+        assert (scan.files, scan.files_kept, ran.files_read) == (files, read, read), predicate
+        found = {part.reason.value for part in scan.parts if part.reason is not None}
+        assert found == reasons, predicate
+        text = str(report)
+        assert scan.files_of_table == DAYS * PARTS
+        assert ("partitions answer" in text) == (files < DAYS * PARTS or "IS NOT NULL" in predicate), predicate
+        assert f"{files - read:,} of {files:,} files skipped" in text
+        asked = [part for part in scan.parts if part.units_asked]
+        assert all(part.units_asked <= files for part in asked), predicate
+    lake.disable()
 
 
 def test_no_query_yet(lake: Lakebloom) -> None:

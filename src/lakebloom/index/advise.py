@@ -32,7 +32,7 @@ from lakebloom.tables.schema import table_schema
 from lakebloom.tables.spark_schema import defaults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from lakebloom.index.ask import Reader
     from lakebloom.index.snapshot import Snapshot
@@ -106,6 +106,13 @@ class Advice:
     def has_effect(self) -> bool:
         """Whether any filter was asked."""
         return any(pruned.used for pruned in self.pruned)
+
+    def units_of(self, uris: Collection[str]) -> list[BoolArray]:
+        """Return, for each of ``pruned``, which units belong to these files."""
+        wanted = np.fromiter((file.uri in uris for file in self.files), np.bool_, len(self.files))
+        if self.snapshot is None:
+            return [wanted]
+        return [np.append(wanted, False)[numbers] for numbers in self.snapshot.numbered_files[1]]
 
 
 @dataclass(frozen=True, slots=True)

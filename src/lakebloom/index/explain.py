@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
 from lakebloom.index.advise import Advice, Advisor, Reading, Unanswered
 from lakebloom.index.current_table import places_of
-from lakebloom.index.query_reports import FileState, IndexReport, PartReport, QueryReport, ScanReport, Use
+from lakebloom.index.query_reports import FileState, IndexReport, PartReport, QueryReport, ScanReport, Use, unit_name
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.text import to_text
 from lakebloom.predicate.tree import And, Predicate
@@ -22,8 +23,10 @@ from lakebloom.tables.columns import format_name
 from lakebloom.tables.files import is_same, spark_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
+    from lakebloom.predicate.prune import Pruned, Used
+    from lakebloom.predicate.units import BoolArray
     from lakebloom.store.records import Entry
     from lakebloom.tables.files import TableFile
 
@@ -63,12 +66,18 @@ class DescribedScan(msgspec.Struct, frozen=True):
     """The keys of joins that decided about files, too."""
     notes: tuple[str, ...] = ()
     """What this lake's indexes said where files are left out because of it."""
+    asked: tuple[Predicate, ...] = ()
+    """What they were asked then, in the same order."""
     seen: str | None = None
     """What they said where nothing is left out because of it; None where the plan was made without them."""
     others: tuple[str, ...] = ()
     """The indexes of other lakes for the sake of which files are left out."""
     at_run_time: bool = False
     """Whether more is decided when the query runs."""
+    partitions: str = ""
+    """The conditions by which Spark chose partitions; ``files`` are those of these partitions."""
+    files_of_table: int | None = None
+    """How many files there are in all partitions; None where nobody has listed them."""
     needs_all_rows: bool = False
     """Whether something above, or between the condition and the files, needs every row."""
     cached: str | None = None
@@ -95,17 +104,21 @@ def covers(entry: Entry, roots: Iterable[str]) -> bool:
 
 
 def covering(found: Mapping[str, Entry | Exception], roots: Sequence[str]) -> list[str | Unanswered]:
-    """Return the indexes about some places, and those that cannot tell their place."""
+    """Return the indexes about some places, and those that cannot tell their place.
+
+    Deleted ones are named only where there are no others.
+    """
     names: list[str | Unanswered] = []
+    deleted: list[str] = []
     for name, entry in found.items():
         if isinstance(entry, TimeoutError):
             names.append(Unanswered(name, Reason.TIMED_OUT, str(entry)))
         elif isinstance(entry, Exception):
             names.append(name)
         elif covers(entry, roots):
-            deleted = Unanswered(name, Reason.DELETED, f"deleted in version {entry.version}")
-            names.append(deleted if entry.state == "deleted" else name)
-    return names
+            (deleted if entry.state == "deleted" else names).append(name)
+    # Who has another index does not want to hear of one that was deleted.
+    return names or [Unanswered(name, Reason.DELETED) for name in deleted]
 
 
 def _within(path: str, directory: str) -> bool:
@@ -132,31 +145,51 @@ class _Explained:
             files_stale=self.scan.states.count("!"),
             at_run_time=self.scan.at_run_time,
             others=self.scan.others,
+            partition_predicate=self.scan.partitions,
+            files_of_table=self.scan.files_of_table,
         )
         if not self.scan.notes and not self.scan.others:
             report = replace(report, states=(FileState.KEPT,) * report.files, files_stale=0)
-        return self._explained(report)
+        report = self._explained(report)
+        # The reason tells of a deleted index where there is no other; in a list of indexes it would be one to use.
+        return replace(report, indexes=tuple(index for index in report.indexes if index.reason is not Reason.DELETED))
 
     def _explained(self, report: ScanReport) -> ScanReport:
         if not self.scan.plain or self.scan.question is None:
             return replace(report, reasons=(Reason.UNSUPPORTED_TABLE,))
         if self.scan.notes:
-            return self._as_planned(report)
+            return self._as_planned(report, self.scan.question)
         if self.scan.needs_all_rows:
             return replace(report, reasons=(Reason.NEEDS_ALL_ROWS,))
         if self.scan.seen is None:
             return self._planned_without(report, self.scan.question)
         return self._planned_in_vain(report, self.scan.question, msgspec.json.decode(self.scan.seen, type=Note))
 
-    def _as_planned(self, report: ScanReport) -> ScanReport:
+    def _as_planned(self, report: ScanReport, question: Reading) -> ScanReport:
         """Report what the plan leaves out, by what was said when it was made."""
         notes = [msgspec.json.decode(note, type=Note) for note in self.scan.notes]
         indexes = tuple(dict.fromkeys(index for note in notes for index in note.indexes))
-        parts = _merged([part for note in notes for part in note.parts])
-        missed = [part for part in parts if part.reason not in (None, Reason.NOT_NEEDED)]
+        questions = [msgspec.structs.replace(question, predicate=asked) for asked in self.scan.asked]
+        told = [self._here(note, asked) for note, asked in zip(notes, questions, strict=True)]
+        parts = _merged([part for parts in told for part in parts])
+        missed = [part for part in parts if part.reason not in (None, Reason.NOT_NEEDED, Reason.PARTITIONS)]
         reasons = (Reason.STALE_FILES,) if FileState.NOT_COVERED in report.states else ()
         use = Use.PARTIAL if missed or reasons else Use.FULL
         return replace(report, indexes=indexes, parts=parts, use=use, reasons=reasons)
+
+    def _here(self, note: Note, question: Reading) -> Sequence[PartReport]:
+        """Return what each part did to the files of this scan: the indexes were asked about all of the table's."""
+        versions = {index.name: index.version for index in note.indexes if index.reason is None}
+        states = zip(self.scan.files, self.scan.states, strict=True)
+        here = {spark_file(*file).uri for file, state in states if state in "#."}
+        if all(index.files_known <= len(here) for index in note.indexes):
+            return note.parts
+        singles = [name for name, version in versions.items() if version]  # the others are some of these, together
+        advice = [answer for answer in self._ask(singles, question) if isinstance(answer, Advice)]
+        if {answer.name: _index_report(answer).version for answer in advice} == versions:
+            return _parts(advice, here)
+        # The indexes are others by now: what they did to these files nobody can tell any more.
+        return [replace(part, units_asked=0, units_dropped=0, false_positives=0.0) for part in note.parts]
 
     def _planned_in_vain(self, report: ScanReport, question: Reading, note: Note) -> ScanReport:
         """Report why nothing is left out, though the rule looked at the scan."""
@@ -223,9 +256,15 @@ def _index_report(answer: Advice | Unanswered) -> IndexReport:
 def _why_in_vain(indexes: Sequence[IndexReport], parts: Sequence[PartReport]) -> tuple[Reason, ...]:
     reasons = [index.reason for index in indexes if index.reason is not None]
     if len(reasons) < len(indexes):
-        not_selective = any(part.reason is Reason.NOT_SELECTIVE for part in parts)
-        reasons.append(Reason.NOT_SELECTIVE if not_selective else Reason.NO_USABLE_PREDICATE)
+        reasons.append(_why_not_answered({part.reason for part in parts}))
     return tuple(dict.fromkeys(reasons))
+
+
+def _why_not_answered(of_parts: set[Reason | None]) -> Reason:
+    for reason in (Reason.NOT_SELECTIVE, Reason.OR_NOT_ANSWERED):
+        if reason in of_parts:
+            return reason
+    return Reason.PARTITIONS if of_parts == {Reason.PARTITIONS} else Reason.NO_USABLE_PREDICATE
 
 
 def _why_unused(answers: Sequence[Advice | Unanswered]) -> tuple[Reason, ...]:
@@ -256,20 +295,24 @@ def _states(files: list[TableFile], advice: list[Advice]) -> tuple[FileState, ..
     )
 
 
-def _parts(advice: list[Advice]) -> tuple[PartReport, ...]:
-    """What became of each part of the predicate, over all segments and indexes."""
+def _parts(advice: Sequence[Advice], uris: Set[str] | None = None) -> tuple[PartReport, ...]:
+    """What became of each part of the predicate, over all segments and indexes, for these files; None: all of them."""
     used: dict[tuple[str, str], PartReport] = {}
     unused: dict[str, PartReport] = {}
     for answer in advice:
-        for pruned in answer.pruned:
-            for part in pruned.used:
+        units = [None] * len(answer.pruned) if uris is None else answer.units_of(uris)
+        for pruned, here in zip(answer.pruned, units, strict=True):
+            for number, part in enumerate(pruned.used):
+                counted = _counted(pruned, number, here)
                 key = part.text, answer.name
-                so_far = used.get(key) or PartReport(part.text, answer.name, format_name(part.column))
+                so_far = used.get(key) or PartReport(
+                    part.text, answer.name, format_name(part.column), unit=_unit_of(answer)
+                )
                 used[key] = replace(
                     so_far,
-                    units_asked=so_far.units_asked + part.units_asked,
-                    units_dropped=so_far.units_dropped + part.units_dropped,
-                    false_positives=so_far.false_positives + part.false_positives,
+                    units_asked=so_far.units_asked + counted.units_asked,
+                    units_dropped=so_far.units_dropped + counted.units_dropped,
+                    false_positives=so_far.false_positives + counted.false_positives,
                 )
             for missed in pruned.unused:
                 column = None if missed.column is None else format_name(missed.column)
@@ -278,6 +321,24 @@ def _parts(advice: list[Advice]) -> tuple[PartReport, ...]:
                 if so_far_unused is None or so_far_unused.reason is Reason.NO_INDEX:
                     unused[missed.text] = PartReport(missed.text, None, column, missed.reason)
     return _answered_first([*used.values(), *unused.values()])
+
+
+def _counted(pruned: Pruned, number: int, here: BoolArray | None) -> Used:
+    """Return what a part did to the units that are here."""
+    part = pruned.used[number]
+    if here is None or not part.units_asked:
+        return part
+    asked, kept = (np.count_nonzero(units & here) for units in pruned.units[number])
+    return msgspec.structs.replace(
+        part,
+        units_asked=int(asked),
+        units_dropped=int(asked - kept),
+        false_positives=part.false_positives * asked / part.units_asked,
+    )
+
+
+def _unit_of(answer: Advice) -> str:
+    return "file" if answer.snapshot is None else unit_name(answer.snapshot.entry.config.granularity)
 
 
 def _answered_first(parts: Sequence[PartReport]) -> tuple[PartReport, ...]:

@@ -56,39 +56,32 @@ def _counted(number: int | None) -> str:
 
 def _scan(scan: ScanReport) -> Iterator[str]:
     yield f"<h4>{look.escaped(scan.table)}</h4>"
-    yield f"<p><b>{scan.use.value}</b>, {look.escaped(scan.summary)}</p>"
+    yield f"<p>{look.escaped(scan.summary)}</p>"
     if scan.predicate:
         yield f'<p class="quiet">where <code>{look.escaped(scan.predicate)}</code></p>'
+    if scan.partition_predicate:
+        yield f'<p class="quiet">{look.escaped(scan.partition_summary)}</p>'
     if scan.indexes:
         rows = [
             (
                 index.name,
                 str(index.version or ""),
-                f"{index.files_known:,}" if index.reason is None else "",
                 amount(index.bytes_read) if index.reason is None else "",
                 index.message if index.reason is None else _told(index.reason, index.message),
             )
             for index in scan.indexes
         ]
-        yield look.table(("index", "version", "files known", "read of it", "why not"), rows)
-    if scan.parts:
-        rows = [
-            (
-                part.text,
-                part.column or "",
-                "" if part.reason is not None else f"{part.units_dropped:,} of {part.units_asked:,}",
-                f"{part.false_positives:.2g}" if part.false_positives else "",
-                "" if part.reason is None else _told(part.reason),
-            )
-            for part in scan.parts
-        ]
-        yield look.table(("condition", "column", "dropped", "kept for nothing", "why not"), rows)
-    told = {part.reason for part in scan.parts} | {index.reason for index in scan.indexes}
-    yield from (f"<p>{look.escaped(_told(reason))}</p>" for reason in scan.reasons if reason not in told)
+        yield look.table(("index", "version", "read of it", "why not"), rows)
+    answered = [part for part in scan.parts if part.reason is None]
+    if answered or scan.unanswered:
+        told = [(part, part.effect) for part in answered] + [(part, _told(why)) for part, why in scan.unanswered]
+        cells = [(part.text, part.column or "", text) for part, text in told]
+        yield look.table(("condition", "column", "what the index did, or why not"), cells)
+    yield from (f"<p>{look.escaped(_told(reason))}</p>" for reason in scan.other_reasons)
     kinds = [state.word for state in scan.states]
     if "skipped" in kinds:
         titles = [f"file {number:,}" for number in range(1, len(kinds) + 1)]
-        yield look.squares(kinds, titles, f"{scan.files - scan.files_kept:,} of {scan.files:,} files skipped")
+        yield look.squares(kinds, titles, f"{scan.files_skipped:,} of {scan.files:,} files skipped")
 
 
 def _told(reason: Reason, message: str = "") -> str:

@@ -23,6 +23,7 @@ __all__ = [
     "ScanFigures",
     "ScanReport",
     "Use",
+    "unit_name",
 ]
 
 _MAP_WIDTH, _MAP_LINES = 100, 10
@@ -32,7 +33,7 @@ class Use(str, enum.Enum):
     """How far indexes helped a scan."""
 
     FULL = "FULL"
-    """Every part of the condition was answered, for every file."""
+    """Indexes answered every part of the condition, for every file. How many files that skips is another matter."""
     PARTIAL = "PARTIAL"
     """Some parts were not answered, or some files are not covered."""
     UNUSED = "UNUSED"
@@ -80,6 +81,16 @@ class PartReport(Printable):
     units_dropped: int = 0
     false_positives: float = 0.0
     """How many of the units asked about are expected to be kept for nothing."""
+    unit: str = "file"
+    """What a unit is: a file, a row group, a zone."""
+
+    @property
+    def effect(self) -> str:
+        """What an answered part did, in words."""
+        if not self.units_asked:
+            return "answered"
+        text = f"dropped {self.units_dropped:,} of {_counted(self.units_asked, self.unit)}"
+        return f"{text}, {self.false_positives:.2g} false positives expected" if self.false_positives else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +113,25 @@ class ScanReport:
     at_run_time: bool = False
     """Whether the query decides on more when it runs: the figures are then the most that it reads. Of a cache that has
     no rows yet nothing is known."""
+    partition_predicate: str = ""
+    """The conditions by which Spark chose partitions, before any index was asked."""
+    files_of_table: int | None = None
+    """How many files all partitions have; None where nobody has listed them."""
 
     @property
     def files(self) -> int:
-        """How many files there are."""
+        """How many files there are to read or to skip: those of the partitions that the query reads."""
         return len(self.states)
+
+    @property
+    def files_skipped(self) -> int:
+        """How many are not read."""
+        return self.states.count(FileState.SKIPPED)
 
     @property
     def files_kept(self) -> int:
         """How many are read."""
-        return self.files - self.states.count(FileState.SKIPPED)
+        return self.files - self.files_skipped
 
     @property
     def files_not_covered(self) -> int:
@@ -150,22 +170,21 @@ class ScanReport:
 
     def lines(self) -> Iterator[str]:
         """The report as text."""
-        yield f"{self.table}: {self.use.value}, {self.summary}"
+        yield f"{self.table}: {self.summary}"
         if self.predicate:
             yield f"  where {self.predicate}"
+        if self.partition_predicate:
+            yield f"  {self.partition_summary}"
         for index in self.indexes:
             yield from self._index_lines(index)
         if self.others:
             yield f"  skipped by other Lakebloom objects, too: {', '.join(self.others)}"
-        missed = [part for part in self.parts if part.reason is not None]
+        missed = self.unanswered
         if missed:
-            yield "  not answered"
-            width = max(len(part.text) for part in missed)
-            for part in missed:
-                assert part.reason is not None
-                yield f"    {part.text:<{width}}  {_with_remedy(part.reason)}"
-        told = {part.reason for part in missed} | {index.reason for index in self.indexes}
-        yield from (f"  {_with_remedy(reason)}" for reason in self.reasons if reason not in told)
+            yield "  not answered by an index"
+            width = max(len(part.text) for part, _ in missed)
+            yield from (f"    {part.text:<{width}}  {_with_remedy(reason)}" for part, reason in missed)
+        yield from (f"  {_with_remedy(reason)}" for reason in self.other_reasons)
         if FileState.SKIPPED in self.states:
             each = self.files_for_each_character
             unit = "a file" if each == 1 else f"{each} files"
@@ -176,35 +195,69 @@ class ScanReport:
         return scan_html(self)
 
     @property
+    def unanswered(self) -> list[tuple[PartReport, Reason]]:
+        """The parts of the condition that no index answered, each with the reason; not those that partitions answer."""
+        missed = [(part, part.reason) for part in self.parts if part.reason is not None]
+        return [(part, reason) for part, reason in missed if reason is not Reason.PARTITIONS]
+
+    @property
+    def other_reasons(self) -> list[Reason]:
+        """The reasons that stand beside no part and no index."""
+        told = {reason for _, reason in self.unanswered} | {index.reason for index in self.indexes}
+        return [reason for reason in self.reasons if reason not in told]
+
+    @property
     def summary(self) -> str:
-        """How many files and bytes are read, in words."""
+        """How many files are skipped, how many are read, and whether an index answered, in words."""
         if not self.states:
             return "unknown until the cache is filled" if self.at_run_time else "no files"
-        would = "would be " if self.is_preview else ""
-        share = f"{amount(self.bytes_kept)} of {amount(self.bytes)}"
-        most = "at most " if self.at_run_time else ""
-        read = f"{most}{self.files_kept:,} of {_files(self.files)} {would}read ({share})"
+        would, most, least = "", "", ""
+        if self.is_preview:
+            would = "would be "
+        if self.at_run_time:
+            least, most = "at least ", "at most "
+        share = amount(self.bytes) if not self.files_skipped else f"{amount(self.bytes_kept)} of {amount(self.bytes)}"
+        skipped = f"{least}{self.files_skipped:,} of {_files(self.files)} {would}skipped"
+        read = f"{most}{_files(self.files_kept)} {would or 'to '}read ({share})"
+        text = f"{skipped}{self._answer}; {read}"
         if not self.files_not_covered:
-            return read
+            return text
         new = self.files_not_covered - self.files_stale
-        return f"{read}; {new:,} new and {self.files_stale:,} changed ones among them"
+        return f"{text}, {new:,} new and {self.files_stale:,} changed among them"
+
+    @property
+    def _answer(self) -> str:
+        """What the indexes did, where the number of files does not tell."""
+        if self.files_skipped or self.is_preview or self.others:
+            return ""
+        if self.use is Use.UNUSED:
+            return ": no index was used"
+        how = "the whole condition" if self.use is Use.FULL else "a part of the condition"
+        return f": the index answered {how}, and any file may hold a match"
+
+    @property
+    def partition_summary(self) -> str:
+        """What the partitions answered, in words."""
+        left = _files(self.files)
+        if self.files_of_table is not None:
+            left = f"{self.files:,} of the table's {_files(self.files_of_table)}"
+        return f"partitions answer {self.partition_predicate}: {left} left"
 
     def _index_lines(self, index: IndexReport) -> Iterator[str]:
         if index.reason is not None:
             message = f" ({index.message})" if index.message else ""
             yield f"  index {index.name}: {_with_remedy(index.reason)}{message}"
             return
+        answered = [part for part in self.parts if part.index == index.name]
+        alone = " by itself" if any(other.reason is None and not other.version for other in self.indexes) else ""
+        nothing = "" if answered else f": answered nothing{alone}"
         if index.version:
-            segments = f"{index.segments:,} segment{'s' * (index.segments != 1)}"
-            cost = f"{segments}, {amount(index.bytes_read)} read"
-            yield f"  index {index.name}, version {index.version}: {_files(index.files_known)} known, {cost}"
+            cost = f"{_counted(index.segments, 'segment')}, {amount(index.bytes_read)} read"
+            yield f"  index {index.name}, version {index.version} ({cost}){nothing}"
         else:
-            yield f"  indexes {index.name}, asked together: {_files(index.files_known)} known"
-        for part in self.parts:
-            if part.index == index.name:
-                dropped = f"column {part.column} dropped {part.units_dropped:,} of {part.units_asked:,}"
-                expected = f", about {part.false_positives:.2g} kept for nothing" if part.false_positives else ""
-                yield f"    {part.text}: {dropped}{expected}"
+            yield f"  indexes {index.name}, asked together{nothing}"
+        for part in answered:
+            yield f"    {part.text}: column {part.column} {part.effect}"
 
 
 def _with_remedy(reason: Reason) -> str:
@@ -212,7 +265,20 @@ def _with_remedy(reason: Reason) -> str:
 
 
 def _files(number: int) -> str:
-    return f"{number:,} file{'s' * (number != 1)}"
+    return _counted(number, "file")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def unit_name(granularity: str | int) -> str:
+    """Return what people call a unit of this granularity.
+
+    >>> unit_name("row_group"), unit_name(8192)
+    ('row group', 'zone')
+    """
+    return "zone" if isinstance(granularity, int) else granularity.replace("_", " ")
 
 
 class _Scans(abc.ABC):

@@ -83,6 +83,8 @@ class Pruned(msgspec.Struct, frozen=True):
     keep: BoolArray
     used: tuple[Used, ...]
     unused: tuple[Unused, ...]
+    units: tuple[tuple[BoolArray, BoolArray], ...] = ()
+    """For each part that was used, the units that it was asked about, and those of them that it kept."""
 
 
 def exact_name(column: ColumnPath) -> ColumnPath:
@@ -128,7 +130,7 @@ class Pruner:
         """Tell which of these units can hold a row for which the predicate is TRUE. False is certain."""
         asking = _Asking(filters, self._resolve, self._hashes, self._hopeless)
         keep = asking.ask(self._question, np.ones(filters.num_units, dtype=np.bool_))
-        return Pruned(keep, tuple(asking.used), tuple(asking.unused))
+        return Pruned(keep, tuple(asking.used), tuple(asking.unused), tuple(asking.units))
 
 
 def _num_values(node: Normal) -> int:
@@ -170,21 +172,35 @@ class _Asking:
         self._filters, self._resolve, self._hashes, self._hopeless = filters, resolve, hashes, hopeless
         self.used: list[Used] = []
         self.unused: list[Unused] = []
+        self.units: list[tuple[BoolArray, BoolArray]] = []
 
-    def ask(self, node: Normal, open_units: BoolArray) -> BoolArray:
-        """Return those of the open units that can match."""
+    def ask(self, node: Normal, open_units: BoolArray, why_not: Reason = Reason.NOT_NEEDED) -> BoolArray:
+        """Return those of the open units that can match. ``why_not`` is the reason where no unit is open."""
         match node:
             case AllOf(children):
                 for child in sorted(children, key=self._cost):
-                    open_units = self.ask(child, open_units)
+                    open_units = self.ask(child, open_units, why_not)
                 return open_units
             case AnyOf(children):
                 kept = np.zeros_like(open_units)
-                for child in sorted(children, key=self._cost):
-                    kept |= self.ask(child, open_units & ~kept)
+                # What nothing answers goes first: it keeps every unit, and then nothing else is worth asking.
+                if open_units.any() and not self._is_answered(node):
+                    why_not = Reason.OR_NOT_ANSWERED
+                for child in sorted(children, key=lambda child: (self._is_answered(child), self._cost(child))):
+                    kept |= self.ask(child, open_units & ~kept, why_not)
                 return kept
             case _:
-                return self._ask_leaf(node, open_units)
+                return self._ask_leaf(node, open_units, why_not)
+
+    def _is_answered(self, node: Normal) -> bool:
+        """Tell whether a node could drop a unit at all."""
+        match node:
+            case AllOf(children):
+                return any(map(self._is_answered, children))
+            case AnyOf(children):
+                return all(map(self._is_answered, children))
+            case _:
+                return not isinstance(self._plan(node), Reason)
 
     def _cost(self, node: Normal) -> int:
         """Return how many values the filters would be asked for."""
@@ -197,10 +213,10 @@ class _Asking:
             case _:
                 return 0
 
-    def _ask_leaf(self, leaf: Leaf, open_units: BoolArray) -> BoolArray:
+    def _ask_leaf(self, leaf: Leaf, open_units: BoolArray, why_not: Reason) -> BoolArray:
         plan = self._plan(leaf)
         if not isinstance(plan, Reason) and not open_units.any():
-            plan = Reason.NOT_NEEDED
+            plan = why_not
         if isinstance(plan, Reason):
             self.unused.append(Unused(leaf.source, leaf.column, plan))
             return open_units
@@ -208,6 +224,7 @@ class _Asking:
         asked = int(np.count_nonzero(open_units))
         dropped = asked - int(np.count_nonzero(kept))
         self.used.append(Used(leaf.source, plan.column, asked, dropped, asked * plan.kept_for_nothing))
+        self.units.append((open_units, kept))
         return kept
 
     def _plan(self, leaf: Leaf) -> _Plan | Reason:

@@ -66,6 +66,21 @@ class Reason(str, enum.Enum):
         "the other conditions had already decided about every unit",
         "none needed",
     )
+    OR_NOT_ANSWERED = (
+        "OR_NOT_ANSWERED",
+        "no index answers the other side of this OR, so any file may match",
+        "index the column of the other side too, or ask for the two sides in two queries",
+    )
+    PARTITIONS = (
+        "PARTITIONS",
+        "the table's partitions answer this, before any index is asked",
+        "none needed",
+    )
+    PARTITION_IN_OR = (
+        "PARTITION_IN_OR",
+        "a partition column beside another column in an OR: neither partitions nor filters can answer it alone",
+        "ask for the two sides in two queries",
+    )
 
     NOT_SELECTIVE = (
         "NOT_SELECTIVE",

@@ -19,6 +19,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.BinaryComparison;
+import org.apache.spark.sql.catalyst.expressions.BinaryOperator;
 import org.apache.spark.sql.catalyst.expressions.CaseWhen;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Coalesce;
@@ -39,7 +40,9 @@ import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.execution.datasources.DataSourceStrategy;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.ArrayType;
@@ -50,9 +53,12 @@ import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.FloatType;
 import org.apache.spark.sql.types.IntegralType;
 import org.apache.spark.sql.types.StructType;
+import scala.Function1;
 import scala.Option;
 import scala.Tuple2;
+import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractPartialFunction;
 
 /**
  * A condition over the columns of one relation, as the JSON that lakebloom.predicate.tree documents. What has no form
@@ -63,6 +69,9 @@ public final class Conditions {
     private static final Map KINDS = new HashMap();
     private static final Map OPERATORS = new HashMap();
     private final Map columns = new HashMap();
+    private final List partitionColumns = new ArrayList();
+    /** What is said of partition columns in the condition at hand: whether Spark chooses partitions by it. */
+    private String ofPartitions = "PARTITIONS";
 
     static {
         KINDS.put(EqualTo.class, "equals");
@@ -86,7 +95,36 @@ public final class Conditions {
             if (stored.contains(attribute.name())) {
                 columns.put(attribute.exprId(), attribute.name());
             }
+            if (files.partitionSchema().getFieldIndex(attribute.name()).isDefined()) {
+                partitionColumns.add(attribute);
+            }
         }
+    }
+
+    /** What conditions say about partitions alone: Spark lists only those for which it holds. */
+    public List partitionFilters(List conditions) {
+        List found = new ArrayList();
+        for (Iterator it = conditions.iterator(); !partitionColumns.isEmpty() && it.hasNext();) {
+            Expression part = (Expression) it.next();
+            if (part.deterministic() && !SubqueryExpression.hasSubquery(part)) {
+                Seq one = seq(Collections.singletonList(part));
+                Iterable filters = CollectionConverters.asJava((scala.collection.Iterable)
+                    DataSourceStrategy.getPushedDownFilters(seq(partitionColumns), one));
+                for (Iterator jt = filters.iterator(); jt.hasNext();) {
+                    found.add(jt.next());
+                }
+            }
+        }
+        return found;
+    }
+
+    private static Seq seq(List items) {
+        return CollectionConverters.asScala(items).toSeq();
+    }
+
+    private boolean isOfPartitions(Expression e) {
+        return !partitionColumns.isEmpty() && e.deterministic() && !e.references().isEmpty()
+            && e.references().subsetOf((AttributeSet) AttributeSet.apply((scala.collection.Iterable) seq(partitionColumns)));
     }
 
     /** Whether a column is read from the files. */
@@ -96,6 +134,9 @@ public final class Conditions {
 
     /** A condition as a tree. */
     public ObjectNode json(Expression e) {
+        if (isOfPartitions(e)) {
+            return unknown(ofPartitions, e);
+        }
         if (e instanceof And) {
             return json(chain(e));
         }
@@ -369,14 +410,20 @@ public final class Conditions {
     /** Several conditions that must all hold, as a tree. */
     public ObjectNode json(List conjuncts) {
         if (conjuncts.size() == 1) {
-            return json((Expression) conjuncts.get(0));
+            return conjunct((Expression) conjuncts.get(0));
         }
         ObjectNode node = Trees.node("and");
         ArrayNode children = node.putArray("children");
         for (Iterator it = conjuncts.iterator(); it.hasNext();) {
-            children.add(json((Expression) it.next()));
+            children.add(conjunct((Expression) it.next()));
         }
         return node;
+    }
+
+    private ObjectNode conjunct(Expression e) {
+        boolean chosen = isOfPartitions(e) || !partitionFilters(Collections.singletonList(e)).isEmpty();
+        ofPartitions = chosen ? "PARTITIONS" : "PARTITION_IN_OR";
+        return json(e);
     }
 
     /** The name of a column as indexes are compared by. */
@@ -430,10 +477,27 @@ public final class Conditions {
     }
 
     private static ObjectNode unknown(String reason, Expression e) {
-        String shown = e.sql();
+        String shown = text(e);
         ObjectNode node = Trees.node("unknown");
         node.put("reason", reason);
         node.put("text", shown.length() > MAX_TEXT ? shown.substring(0, MAX_TEXT) + "…" : shown);
         return node;
+    }
+
+    /** A condition as a person would type it: names without their table, and no brackets around the whole. */
+    static String text(Expression e) {
+        String text = ((Expression) e.transformUp(new Unqualified())).sql();
+        boolean isBracketed = e instanceof BinaryOperator || e instanceof In || e instanceof InSet;
+        return isBracketed && text.startsWith("(") && text.endsWith(")") ? text.substring(1, text.length() - 1) : text;
+    }
+
+    private static final class Unqualified extends AbstractPartialFunction {
+        public boolean isDefinedAt(Object e) {
+            return e instanceof AttributeReference;
+        }
+
+        public Object applyOrElse(Object e, Function1 otherwise) {
+            return isDefinedAt(e) ? ((AttributeReference) e).withQualifier(seq(Collections.emptyList())) : otherwise.apply(e);
+        }
     }
 }

@@ -174,12 +174,13 @@ public final class LakebloomFileIndex implements FileIndex {
         return state;
     }
 
-    /** What Python said about each of the answers that files were left out by, for the lake's own ones. */
-    static void notes(FileIndex location, Object lake, ArrayNode own, ArrayNode others) {
+    /** What the lake's own indexes said where files were left out by it, what they were asked, and the other indexes. */
+    static void notes(FileIndex location, Object lake, ArrayNode own, ArrayNode asked, ArrayNode others) {
         while (location instanceof LakebloomFileIndex) {
             LakebloomFileIndex index = (LakebloomFileIndex) location;
             if (index.lake == lake) {
                 own.insert(0, index.asked.note);
+                asked.insert(0, index.asked.condition);
             } else {
                 for (Iterator it = index.answers.iterator(); it.hasNext();) {
                     others.add(((Answer) it.next()).name);

@@ -105,17 +105,18 @@ public final class Scan {
 
     /** The conditions that decide about whole partitions: Spark applies them when it lists. */
     public Seq partitionFilters() {
-        Set names = new HashSet(Arrays.asList(files.partitionSchema().fieldNames()));
-        List found = new ArrayList();
-        if (condition != null && !names.isEmpty()) {
-            for (Iterator it = Conditions.ands(condition).iterator(); it.hasNext();) {
-                Expression part = (Expression) it.next();
-                if (part.deterministic() && !SubqueryExpression.hasSubquery(part) && only(part, names)) {
-                    found.add(part);
-                }
-            }
+        List filters = condition == null ? Collections.emptyList() : conditions.partitionFilters(Conditions.ands(condition));
+        return CollectionConverters.asScala(filters).toSeq();
+    }
+
+    /** The same as a person would type them. */
+    private String partitionText() {
+        List texts = new ArrayList();
+        List filters = condition == null ? Collections.emptyList() : conditions.partitionFilters(conjuncts);
+        for (Iterator it = filters.iterator(); it.hasNext();) {
+            texts.add(Conditions.text((Expression) it.next()));
         }
-        return CollectionConverters.asScala(found).toSeq();
+        return String.join(" AND ", texts);
     }
 
     /** Whether a subquery decides about partitions: which, Spark knows only when the query runs. */
@@ -239,8 +240,13 @@ public final class Scan {
         for (Iterator it = LakebloomFileIndex.keyConditions(files.location()).iterator(); it.hasNext();) {
             keys.add((JsonNode) it.next());
         }
-        LakebloomFileIndex.notes(files.location(), rule, scan.putArray("notes"), scan.putArray("others"));
+        LakebloomFileIndex.notes(files.location(), rule, scan.putArray("notes"), scan.putArray("asked"), scan.putArray("others"));
         scan.put("at_run_time", decidesAtRunTime());
+        scan.put("partitions", partitionText());
+        // What a catalog has beyond the partitions that were asked for, Spark does not list, and neither do we.
+        if (listing() instanceof InMemoryFileIndex && !relation.catalogTable().isDefined()) {
+            scan.put("files_of_table", ((InMemoryFileIndex) listing()).allFiles().size());
+        }
         return scan;
     }
 }
