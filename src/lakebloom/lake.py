@@ -84,7 +84,7 @@ class Lakebloom:
     """Bloom-filter indexes below one location.
 
     ``location`` is a directory or an object-store URI; with a session it may be left out, and is then
-    ``spark.lakebloom.location``, or the folder ``lakebloom`` in Spark's warehouse. ``options`` configure an object
+    ``spark.lakebloom.location``, or the directory beside Spark's warehouse. ``options`` configure an object
     store, such as ``{"region": "eu-west-1"}``.
     """
 

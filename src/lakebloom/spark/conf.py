@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from lakebloom.index.settings import PREFIX, Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_PLACE = re.compile(r"((?:[\w+.-]+:)?(?://[^/]*)?)(/*)(.*?)/*", re.DOTALL)
+"""A scheme and an authority, slashes, and a path."""
 
 
 def settings_of(spark: SparkSession) -> Settings:
@@ -23,6 +27,19 @@ def default_location(spark: SparkSession) -> str:
         return location
     warehouse = spark.conf.get("spark.sql.warehouse.dir")
     assert warehouse is not None
-    place = warehouse.rstrip("/")
-    is_bucket = "://" in place and "/" not in place.partition("://")[2]
-    return f"{place}/_lakebloom" if is_bucket else f"{place}-lakebloom"
+    return beside(warehouse)
+
+
+def beside(warehouse: str) -> str:
+    """Return the directory beside a warehouse.
+
+    In the root of a file system or of a bucket nothing is beside it; there a name that begins with an underscore is
+    neither a table's nor a database's.
+
+    >>> beside("/data/warehouse/"), beside("s3://bucket"), beside("file:/")
+    ('/data/warehouse-lakebloom', 's3://bucket/_lakebloom', 'file:/_lakebloom')
+    """
+    match = _PLACE.fullmatch(warehouse)
+    assert match is not None
+    root, slashes, path = match.groups()
+    return f"{root}{slashes}{path}-lakebloom" if path else f"{root}/_lakebloom"
