@@ -36,6 +36,7 @@ from lakebloom.tables.columns import parse_name
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -47,8 +48,8 @@ if TYPE_CHECKING:
     from lakebloom.index.lookup import Lookups
     from lakebloom.index.maintain.repair import Salvage
     from lakebloom.index.maintain.status import IndexStatus
-    from lakebloom.index.plan import Progress
     from lakebloom.index.price import PriceTag
+    from lakebloom.index.progress import ProgressOption, Report
     from lakebloom.index.query_reports import LastQuery, QueryReport
     from lakebloom.index.reads import Unindexed
     from lakebloom.index.refresh import RefreshMode
@@ -155,7 +156,7 @@ class Lakebloom:
             )
         return self._spark
 
-    def _workshop(self, progress: Callable[[Progress], None] | None) -> tuple[SparkSession, Workshop]:
+    def _workshop(self, progress: Report | None) -> tuple[SparkSession, Workshop]:
         if self._spark is None:
             raise UnsupportedSourceError(
                 "building an index needs Spark",
@@ -178,14 +179,15 @@ class Lakebloom:
         *,
         from_embedded: bool = False,
         replace: bool = False,
-        progress: Callable[[Progress], None] | None = None,
+        progress: ProgressOption = None,
         quoted: Callable[[PriceTag], None] | None = None,
     ) -> BuildReport:
         """Build an index over a DataFrame that reads files, a path, or a table's name.
 
-        ``progress`` is called with how many files, bytes and rows are done, ``quoted`` with the price before anything
-        is written. Returns what was built and how long each phase took. Everything is checked before anything is
-        written; nothing is left behind by a failure.
+        On a terminal and in a notebook a build that takes longer than two seconds shows how far it is. A function as
+        ``progress`` is called with how many files, bytes and rows are done instead; False turns it off. ``quoted`` is
+        called with the price before anything is written. Returns what was built and how long each phase took.
+        Everything is checked before anything is written; nothing is left behind by a failure.
 
         With ``from_embedded``, filters that the Parquet files already have are taken instead of reading the column,
         where they hold the same hashes; the report says which columns had to be read, and why. Their rate is what the
@@ -196,15 +198,16 @@ class Lakebloom:
         from lakebloom.index.build.phases import Phases
 
         phases = Phases()  # before anything else is loaded: a first call waits for that, too
-        with phases.timed("check"):
-            from lakebloom.index.create import create_index
+        with _shown(f"building {config.name}", progress) as tell:
+            with phases.timed("check"):
+                from lakebloom.index.create import create_index
 
-            workshop, record, schema = self._resolved(source, progress)
-        report = create_index(
-            workshop, record, schema, config, quoted, from_embedded=from_embedded, replace=replace, phases=phases
-        )
-        with phases.timed("commit"):
-            self._publish()
+                workshop, record, schema = self._resolved(source, tell)
+            report = create_index(
+                workshop, record, schema, config, quoted, from_embedded=from_embedded, replace=replace, phases=phases
+            )
+            with phases.timed("commit"):
+                self._publish()
         return report.with_seconds(phases.seconds)
 
     def price_index(self, source: Any, config: BloomIndexConfig, *, replace: bool = False) -> PriceTag:
@@ -242,9 +245,7 @@ class Lakebloom:
         schema = [ColumnRecord(path, kind) for path, kind in leaf_types(record.schema_json or "")]
         return Workshop(self._catalog, ParquetDirectory(options), self._settings()), record, schema
 
-    def _resolved(
-        self, source: Any, progress: Callable[[Progress], None] | None
-    ) -> tuple[Workshop, SourceRecord, list[ColumnRecord]]:
+    def _resolved(self, source: Any, progress: Report | None) -> tuple[Workshop, SourceRecord, list[ColumnRecord]]:
         from lakebloom.spark.sources import resolve
         from lakebloom.tables.spark_schema import leaf_types
 
@@ -259,7 +260,7 @@ class Lakebloom:
         *,
         from_embedded: bool = False,
         allow_shrink: bool = False,
-        progress: Callable[[Progress], None] | None = None,
+        progress: ProgressOption = None,
     ) -> BuildReport:
         """Index what is new: "quick" adds new and changed files, "full" also drops what is gone and compacts.
 
@@ -268,16 +269,18 @@ class Lakebloom:
         """
         from lakebloom.index.refresh import refresh_index
 
-        _, workshop = self._workshop(progress)
-        return refresh_index(workshop, name, mode, from_embedded=from_embedded, allow_shrink=allow_shrink)
+        with _shown(f"refreshing {name}", progress) as tell:
+            _, workshop = self._workshop(tell)
+            return refresh_index(workshop, name, mode, from_embedded=from_embedded, allow_shrink=allow_shrink)
 
     # Life
 
-    def optimize_index(self, name: str) -> OperationReport:
-        """Merge small segments; no data file is read."""
+    def optimize_index(self, name: str, *, progress: ProgressOption = None) -> OperationReport:
+        """Merge small segments; no data file is read. ``progress`` is that of ``create_index``."""
         from lakebloom.index.compact import optimize_index
 
-        return optimize_index(self._catalog, name)
+        with _shown(f"optimizing {name}", progress) as tell:
+            return optimize_index(self._catalog, name, tell)
 
     def delete_index(self, name: str, force: bool = False) -> OperationReport:
         """Stop using an index; ``restore_index`` brings it back until it is vacuumed.
@@ -299,7 +302,9 @@ class Lakebloom:
         self._publish()
         return report
 
-    def vacuum_index(self, name: str, retention: datetime.timedelta | None = None) -> VacuumReport:
+    def vacuum_index(
+        self, name: str, retention: datetime.timedelta | None = None, *, progress: ProgressOption = None
+    ) -> VacuumReport:
         """Remove old versions and left-over files; a deleted index is removed altogether.
 
         ``retention`` is how long replaced versions stay readable (``spark.lakebloom.vacuum.retentionMs`` otherwise).
@@ -314,18 +319,20 @@ class Lakebloom:
             retention_ms = round(retention.total_seconds() * 1000)
             if retention_ms < 0:
                 raise InvalidArgumentError("retention must not be negative", found=retention)
-        return vacuum_index(self._catalog, name, retention_ms, settings.vacuum_grace_ms)
+        with _shown(f"vacuuming {name}", progress) as tell:
+            return vacuum_index(self._catalog, name, retention_ms, settings.vacuum_grace_ms, tell)
 
-    def verify_index(self, name: str, sample: float | None = None) -> VerifyReport:
+    def verify_index(self, name: str, sample: float | None = None, *, progress: ProgressOption = None) -> VerifyReport:
         """Check every checksum, and hash the data again to prove that no value is missing from its filter.
 
         ``sample`` is the share of files to read, all of them if None.
         """
         from lakebloom.index.verify import verify_index
 
-        return verify_index(self._catalog.index(name), sample, self._catalog.options, self._current)
+        with _shown(f"verifying {name}", progress) as tell:
+            return verify_index(self._catalog.index(name), sample, self._catalog.options, self._current, tell)
 
-    def repair_index(self, name: str, *, progress: Callable[[Progress], None] | None = None) -> RepairReport:
+    def repair_index(self, name: str, *, progress: ProgressOption = None) -> RepairReport:
         """Mend a damaged index, and tell what was done: what is damaged is dropped, and built anew from the table.
 
         A newest log entry that cannot be read is replaced by the last one that can. Without Spark, what is damaged is
@@ -333,17 +340,19 @@ class Lakebloom:
         """
         from lakebloom.index.maintain.repair import Rebuild, repair_index
 
-        rebuild = None
-        if self._spark is not None:
-            rebuild = Rebuild(
-                refresh=lambda mode: self.refresh_index(name, mode, progress=progress),
-                create=lambda found: self._created_anew(found, progress),
-            )
-        report = repair_index(self._catalog, name, rebuild)
+        with _shown(f"repairing {name}", progress) as tell:
+            told = False if tell is None else tell
+            rebuild = None
+            if self._spark is not None:
+                rebuild = Rebuild(
+                    refresh=lambda mode: self.refresh_index(name, mode, progress=told),
+                    create=lambda found: self._created_anew(found, told),
+                )
+            report = repair_index(self._catalog, name, rebuild)
         self._publish()
         return report
 
-    def _created_anew(self, found: Salvage, progress: Callable[[Progress], None] | None) -> BuildReport:
+    def _created_anew(self, found: Salvage, progress: ProgressOption) -> BuildReport:
         """Create an index in place of one whose log cannot be read."""
         from lakebloom.index.config import config_of
         from lakebloom.spark.sources import reopened
@@ -651,6 +660,13 @@ class Lakebloom:
         if name not in self._readers:
             self._readers[name] = Reader(self._catalog.index(name))
         return self._readers[name]
+
+
+def _shown(title: str, progress: ProgressOption) -> AbstractContextManager[Report | None]:
+    """Show how far an operation is. Loads with the first one: a lookup does without."""
+    from lakebloom.index.progress import shown
+
+    return shown(title, progress)
 
 
 def _require_session(spark: object) -> None:

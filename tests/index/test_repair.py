@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -378,3 +379,38 @@ def test_an_entry_with_the_null_of_a_full_filter_is_read(lake: Lake) -> None:
     assert lake.refresh().committed
     assert all(record.ndv for record in lake.entry().global_filters)
     assert_whole(lake)
+
+
+@pytest.mark.parametrize("damaged", [1, 2, 3])
+def test_a_damaged_entry_is_told_by_history_and_verify(lake: Lake, damaged: int) -> None:
+    """What can be answered is answered: the other versions, and what the newest readable one says of the table."""
+    lake.fill(range(3))
+    lake.create()
+    lake.fill([3])
+    lake.refresh()
+    lake.fill([4])
+    lake.refresh()
+    (Path(lake.location) / NAME / entry_path(damaged)).write_bytes(b"half an en")
+    reader = lake.open()
+    versions = reader.history(NAME)
+    assert [record.version for record in versions] == [3, 2, 1]
+    assert [record.state for record in versions] == ["damaged" if n == damaged else "active" for n in (3, 2, 1)]
+    assert "cannot read the log entry" in str(versions)
+    report = reader.verify_index(NAME)
+    assert not report.ok
+    assert [entry_path(damaged) in found for found in report.corrupt] == [True]
+    assert report.version == (2 if damaged == 3 else 3)
+    lake.open().repair_index(NAME)
+    assert lake.open().verify_index(NAME).ok
+
+
+def test_a_log_of_which_nothing_can_be_read(lake: Lake) -> None:
+    lake.fill(range(3))
+    lake.create()
+    (Path(lake.location) / NAME / entry_path(1)).write_bytes(b"half an en")
+    (record,) = lake.open().history(NAME)
+    assert (record.version, record.state) == (1, "damaged")
+    report = lake.open().verify_index(NAME)
+    assert (report.ok, report.version, len(report.corrupt)) == (False, 1, 1)
+    with pytest.raises(errors.IndexNotFoundError):
+        lake.open().history("nothing")

@@ -74,8 +74,8 @@ class Output(abc.ABC):
 
     @abc.abstractmethod
     @contextmanager
-    def progress(self, title: str) -> Iterator[Callable[[Progress], None]]:
-        """Show how far a job is, for as long as the block lasts."""
+    def progress(self, title: str) -> Iterator[Callable[[Progress], None] | bool]:
+        """Show how far a job is, for as long as the block lasts, and yield what ``progress=`` takes."""
 
 
 class TextOutput(Output):
@@ -83,7 +83,8 @@ class TextOutput(Output):
 
     def __init__(self) -> None:
         self._out = _console(sys.stdout)
-        self._err = _console(sys.stderr)
+        # By name and not as it is now: what is printed while a bar is drawn goes above it.
+        self._err = Console(stderr=True, highlight=False) if sys.stderr.isatty() else _console(sys.stderr)
 
     def record(self, record: Printable, **more: Any) -> None:
         """See Output."""
@@ -126,15 +127,12 @@ class TextOutput(Output):
         self._err.print(Text.assemble((head, "bold red"), f":{rest}"), soft_wrap=not self._err.is_terminal)
 
     @contextmanager
-    def progress(self, title: str) -> Iterator[Callable[[Progress], None]]:
+    def progress(self, title: str) -> Iterator[Callable[[Progress], None] | bool]:
         """See Output."""
-        if not self._err.is_terminal:
-            yield lambda _: None
-            return
-        from lakebloom.cli.bars import bar
+        from lakebloom.index.progress import shown
 
-        with bar(self._err, escape(visible(title))) as update:
-            yield update
+        with shown(title, console=self._err) as update:
+            yield False if update is None else update
 
     def _print(self, table: Table) -> None:
         with self._out.capture() as captured:
@@ -171,9 +169,9 @@ class JsonOutput(Output):
         sys.stderr.write(_json(trouble.as_json(), indent=0) + "\n")
 
     @contextmanager
-    def progress(self, title: str) -> Iterator[Callable[[Progress], None]]:
+    def progress(self, title: str) -> Iterator[Callable[[Progress], None] | bool]:
         """See Output."""
-        yield lambda _: None
+        yield False
 
 
 def _write_json(data: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -35,7 +36,9 @@ def add_to(app: typer.Typer) -> None:
 
 def optimize(session: Session, name: Name) -> None:
     """Merge small segments; no data file is read."""
-    session.output.record(session.lake().optimize_index(name))
+    with session.output.progress(f"optimizing {name}") as update:
+        report = session.lake().optimize_index(name, progress=update)
+    session.output.record(report)
 
 
 def delete(
@@ -63,7 +66,9 @@ def vacuum(
 ) -> None:
     """Remove old versions and left-over files; a deleted index altogether."""
     retention = None if retention_hours is None else datetime.timedelta(hours=retention_hours)
-    session.output.record(session.lake().vacuum_index(name, retention))
+    with session.output.progress(f"vacuuming {name}") as update:
+        report = session.lake().vacuum_index(name, retention, progress=update)
+    session.output.record(report)
 
 
 def status(
@@ -110,7 +115,8 @@ def verify(
     sample: Annotated[float | None, typer.Option(min=0, max=1, help="The share of files to read; all without.")] = None,
 ) -> None:
     """Check every checksum, and prove that no value is missing from its filter. Ends with 5 where one is."""
-    report = session.lake().verify_index(name, sample)
+    with session.output.progress(f"verifying {name}") as update:
+        report = session.lake().verify_index(name, sample, progress=update)
     session.output.record(report, ok=report.ok)
     session.output.note(_verdict(report))
     if not report.ok:
@@ -125,11 +131,10 @@ def repair(
     ] = False,
 ) -> None:
     """Drop what is damaged, and build it anew from the table."""
-    if without_spark:
-        report = session.lake().repair_index(name)
-    else:
-        with session.spark_lake() as (_, lake):
-            report = lake.repair_index(name)
+    with ExitStack() as stack:
+        lake = session.lake() if without_spark else stack.enter_context(session.spark_lake())[1]
+        update = stack.enter_context(session.output.progress(f"repairing {name}"))
+        report = lake.repair_index(name, progress=update)
     session.output.record(report)
     if not report.done:
         session.output.note("nothing was damaged")

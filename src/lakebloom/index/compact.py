@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from lakebloom.errors import CommitConflictError
 from lakebloom.index.building import discarding, require_stored
 from lakebloom.index.catalog import require_same
-from lakebloom.index.plan import new_operation_id
+from lakebloom.index.plan import Progress, new_operation_id
 from lakebloom.index.reports import OperationReport
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.store.merge import merge_segments
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakebloom.index.catalog import Catalog, Index
+    from lakebloom.index.progress import Report
     from lakebloom.sbbf.kernels import BoolArray
     from lakebloom.store.records import Entry, GlobalRecord, SegmentRecord
     from lakebloom.store.segments import Segment
@@ -27,7 +29,7 @@ _MAX_MERGED_BYTES = 512 << 20
 """A merged segment's tiles are held in memory one group at a time; this bounds them."""
 
 
-def optimize_index(catalog: Catalog, name: str) -> OperationReport:
+def optimize_index(catalog: Catalog, name: str, progress: Report | None = None) -> OperationReport:
     """Merge small segments into few, and leave out units of files that were indexed again since.
 
     Filters are copied as they are: every answer stays the same. Commits nothing where there is nothing to gain.
@@ -37,7 +39,7 @@ def optimize_index(catalog: Catalog, name: str) -> OperationReport:
     snapshot = Snapshot(index.storage, entry)
     operation_id = new_operation_id()
     with discarding(index, operation_id):
-        merged = compacted(index, snapshot, snapshot.current, operation_id)
+        merged = compacted(index, snapshot, snapshot.current, operation_id, progress)
         if merged == entry.segments:
             return OperationReport.of(entry, committed=False)
 
@@ -85,18 +87,51 @@ def moved_globals(
 
 
 def compacted(
-    index: Index, snapshot: Snapshot, keep: Sequence[BoolArray], operation_id: str
+    index: Index,
+    snapshot: Snapshot,
+    keep: Sequence[BoolArray],
+    operation_id: str,
+    progress: Report | None = None,
 ) -> tuple[SegmentRecord, ...]:
-    """Write the units that are to be kept into few segments and return these; one that stays whole is not copied."""
+    """Write the units that are to be kept into few segments and return these; one that stays whole is not copied.
+
+    ``progress`` is told how many of the table's files, and bytes of the index, are done.
+    """
     columns = [column.path for column in snapshot.entry.config.columns]
     made: list[SegmentRecord] = []
-    for group in _groups(snapshot, keep):
+    groups = _groups(snapshot, keep)
+    done = _Merging(groups, progress)
+    for group in groups:
         if len(group) == 1 and group[0][1].all():
             made.append(group[0][0].record)
         else:
             segment_id = f"{operation_id}-merged-{uuid.uuid4().hex[:8]}"
             made.append(merge_segments(index.storage, segment_id, columns, group))
+        done.add(group)
     return tuple(made)
+
+
+class _Merging:
+    """How far a merge is."""
+
+    def __init__(self, groups: Sequence[Sequence[tuple[Segment, BoolArray]]], progress: Report | None) -> None:
+        self._progress = progress
+        records = [segment.record for group in groups for segment, _ in group]
+        self._now = Progress(0, sum(r.num_files for r in records), 0, sum(r.size_bytes for r in records), 0)
+        if progress is not None and records:
+            progress(self._now)
+
+    def add(self, group: Sequence[tuple[Segment, BoolArray]]) -> None:
+        """Note that the segments of a group are merged."""
+        records = [segment.record for segment, _ in group]
+        self._now = replace(
+            self._now,
+            files_done=self._now.files_done + sum(record.num_files for record in records),
+            bytes_done=self._now.bytes_done + sum(record.size_bytes for record in records),
+            rows_done=self._now.rows_done + sum(record.num_rows for record in records),
+        )
+        if self._progress is not None:
+            self._progress(self._now)
 
 
 def _groups(snapshot: Snapshot, keep: Sequence[BoolArray]) -> list[list[tuple[Segment, BoolArray]]]:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from lakebloom.errors import IndexFormatError, IndexNotFoundError, NotFoundError, StorageError
+from lakebloom.errors import CorruptIndexError, IndexFormatError, IndexNotFoundError, NotFoundError, StorageError
 from lakebloom.printing import Printable
 from lakebloom.sbbf import sizing
 from lakebloom.tables.columns import format_name
@@ -116,6 +116,19 @@ class VersionRecord(Printable):
     segments: int
     units: int
     summary: dict[str, int | float]
+    problem: str = ""
+    """Why nothing else is known of it, where its state is "damaged"."""
+
+    def shown(self) -> list[tuple[str, str]]:
+        """Return the fields as (name, text), the problem in the place of what is not known."""
+        rows = Printable.shown(self)[:-1]
+        known = {"version": f"{self.version:,}", "state": self.state, "summary": self.problem}
+        return [(label, known.get(label, "")) for label, _ in rows] if self.problem else rows
+
+    @classmethod
+    def broken(cls, version: int, error: LakebloomError) -> VersionRecord:
+        """Return the record of an entry that cannot be read."""
+        return cls(version, 0, "unknown", "damaged", 0, 0, {}, str(error))
 
     @classmethod
     def of(cls, entry: Entry) -> VersionRecord:
@@ -132,12 +145,20 @@ class VersionRecord(Printable):
 
 
 def history_of(log: Log) -> list[VersionRecord]:
-    """Return the versions of an index, the newest first. Raises IndexNotFoundError where there are none."""
-    log.newest()
+    """Return the versions of an index, the newest first; one that cannot be read has the state "damaged".
+
+    Raises IndexNotFoundError where there are none.
+    """
+    with suppress(CorruptIndexError):
+        log.newest()
     records = []
     for version in reversed(log.versions()):
-        with suppress(NotFoundError):  # vacuumed since it was listed
+        try:
             records.append(VersionRecord.of(log.read(version)))
+        except NotFoundError:
+            continue  # vacuumed since it was listed
+        except CorruptIndexError as error:
+            records.append(VersionRecord.broken(version, error))
     return records
 
 

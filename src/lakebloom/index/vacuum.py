@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lakebloom.errors import CommitConflictError, CorruptIndexError, NotFoundError
+from lakebloom.index.plan import Progress
 from lakebloom.index.reports import VacuumReport
 from lakebloom.store.log import HINT, entry_path
 from lakebloom.store.records import FOLDERS
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from lakebloom.index.catalog import Catalog, Index
+    from lakebloom.index.progress import Report
     from lakebloom.storage import StoredFile
     from lakebloom.store.records import Entry
 
@@ -41,7 +43,9 @@ class _Version:
         return frozenset() if self.entry is None else self.entry.paths
 
 
-def vacuum_index(catalog: Catalog, name: str, retention_ms: int, grace_ms: int) -> VacuumReport:
+def vacuum_index(
+    catalog: Catalog, name: str, retention_ms: int, grace_ms: int, progress: Report | None = None
+) -> VacuumReport:
     """Remove versions replaced more than ``retention_ms`` ago, and left-over files older than ``grace_ms``.
 
     An index that was deleted that long ago is removed altogether, and its name is free again. What is left of a removed
@@ -54,14 +58,14 @@ def vacuum_index(catalog: Catalog, name: str, retention_ms: int, grace_ms: int) 
     now, stored = index.log.clock(newest.version)
     if newest.state == "deleted" and (stored.get(newest.version, now) + retention_ms <= now or not newest.paths):
         _commit_removal(index, newest)
-        return _clean(index, 0, grace_ms, now)
-    report = _clean(index, retention_ms, grace_ms, now)
+        return _clean(index, 0, grace_ms, now, progress)
+    report = _clean(index, retention_ms, grace_ms, now, progress)
     if newest.state == "removed":
         return _close(index, newest, stored.get(newest.version, now) + grace_ms <= now, report)
     return report
 
 
-def _clean(index: Index, retention_ms: int, grace_ms: int, now: int) -> VacuumReport:
+def _clean(index: Index, retention_ms: int, grace_ms: int, now: int, progress: Report | None = None) -> VacuumReport:
     # Listed before the log is read: what a build commits meanwhile is named.
     listed = _listed(index)
     unfinished = list(index.storage.temporaries(""))
@@ -79,7 +83,7 @@ def _clean(index: Index, retention_ms: int, grace_ms: int, now: int) -> VacuumRe
     left_over += [file.path for file in unfinished if file.mtime_ms + grace_ms <= now]
     useless = [version.number for version in expired if removed or version.replaced_ms + grace_ms <= now]
     # Files first: a vacuum that ends in the middle must leave the entries that say whose they were.
-    files = _delete(index, sorted(set(left_over)))
+    files = _delete(index, sorted(set(left_over)), progress)
     return VacuumReport(name=index.name, versions_removed=_delete(index, map(entry_path, useless)), files_removed=files)
 
 
@@ -148,9 +152,10 @@ def _close(index: Index, last: Entry, is_old: bool, report: VacuumReport) -> Vac
     return report
 
 
-def _delete(index: Index, paths: Iterable[str]) -> int:
-    count = 0
-    for path in paths:
+def _delete(index: Index, paths: Iterable[str], progress: Report | None = None) -> int:
+    doomed = list(paths)
+    for count, path in enumerate(doomed, start=1):
         index.storage.delete(path)
-        count += 1
-    return count
+        if progress is not None:
+            progress(Progress(count, len(doomed), 0, 0, 0))
+    return len(doomed)

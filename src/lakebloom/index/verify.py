@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakebloom.errors import InvalidArgumentError, NotFoundError
+from lakebloom.errors import CorruptIndexError, InvalidArgumentError, NotFoundError
+from lakebloom.index.catalog import require_active
 from lakebloom.index.current_table import recorded_table
 from lakebloom.index.freshness import freshness
 from lakebloom.index.maintain.damage import Damage, examine
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from lakebloom.index.catalog import Index
     from lakebloom.index.current_table import CurrentTable
+    from lakebloom.index.progress import Report
+    from lakebloom.store.records import Entry
     from lakebloom.tables.files import TableFile
 
 
@@ -29,14 +32,20 @@ def verify_index(
     sample: float | None,
     options: Mapping[str, str],
     current: Callable[[Snapshot], CurrentTable] = recorded_table,
+    progress: Report | None = None,
 ) -> VerifyReport:
-    """Check the newest version of an index against itself and against its table."""
+    """Check the newest version of an index against itself and against its table.
+
+    Where its newest log entry is damaged, that is the finding, and the last version that can be read is looked at.
+    """
     if sample is not None and not 0 <= sample <= 1:
         raise InvalidArgumentError("sample is a share between 0 and 1", found=sample)
-    entry = index.active()
-    snapshot = Snapshot(index.storage, entry)
+    entry = _readable(index)
+    if entry is None:
+        return _unreadable(index)
     damage = examine(index.storage, entry)
     named = _named(index, damage)
+    snapshot = Snapshot(index.storage, entry)
     if damage.errors or damage.unreadable:
         return VerifyReport(
             name=index.name,
@@ -47,7 +56,7 @@ def verify_index(
         )
     fresh = freshness(snapshot, options, current)
     check = FileCheck(snapshot, options)
-    check.files(_sampled(list(fresh.current), sample))
+    check.files(_sampled(list(fresh.current), sample), progress)
     stored = (file.path for folder in FOLDERS for file in index.storage.list(folder))
     return VerifyReport(
         name=index.name,
@@ -60,6 +69,29 @@ def verify_index(
         missing=fresh.missing,
         not_indexed=fresh.new,
         orphaned=tuple(sorted(set(stored) - named)),
+    )
+
+
+def _readable(index: Index) -> Entry | None:
+    """Return the newest version that can be read; None where no entry can. One that is deleted is an error."""
+    try:
+        return index.active()
+    except CorruptIndexError:
+        for version in reversed(index.log.versions()):
+            with suppress(CorruptIndexError, NotFoundError):
+                return require_active(index.log.read(version))
+    return None
+
+
+def _unreadable(index: Index) -> VerifyReport:
+    damage = Damage()
+    _named(index, damage)
+    return VerifyReport(
+        name=index.name,
+        version=max(index.log.versions(), default=0),
+        corrupt=tuple(map(str, damage.errors)),
+        unreadable=tuple(map(str, damage.unreadable)),
+        proven=False,
     )
 
 

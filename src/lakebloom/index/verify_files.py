@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakebloom.errors import BloomIndexError, DataFileError, LakebloomError
+from lakebloom.index.plan import Progress
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.hashing import hash_array
 from lakebloom.sbbf.layers import mix
@@ -18,10 +19,11 @@ from lakebloom.tables.listing import stat_file
 from lakebloom.tables.parquet_columns import ColumnSpec, ParquetColumns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
 
+    from lakebloom.index.progress import Report
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.sbbf.kernels import WordArray
     from lakebloom.store.segments import Segment
@@ -38,15 +40,27 @@ class FileCheck:
         self.files_checked = self.values_checked = self.false_negatives = 0
         self.unreadable: list[str] = []
 
-    def files(self, files: Iterable[TableFile]) -> None:
+    def files(self, files: Sequence[TableFile], progress: Report | None = None) -> None:
         """Check all units of these files, segment by segment, so that the tiles of one are in memory at a time."""
+        total = Progress(0, len(files), 0, sum(file.size_bytes for file in files), 0)
+        if progress is not None:
+            progress(total)
         for segment, kept in zip(self._snapshot.segments, self._snapshot.listed(files), strict=True):
             filters = _Filters(self._snapshot, segment)
             numbers = np.flatnonzero(kept)
             order = numbers[np.argsort(segment.units.file_numbers[numbers], kind="stable")]
             cuts = np.flatnonzero(np.diff(segment.units.file_numbers[order])) + 1
             for units in np.split(order, cuts) if len(order) else []:
-                self._file(segment.units.distinct_files[segment.units.file_numbers[units[0]]], filters, units)
+                file = segment.units.distinct_files[segment.units.file_numbers[units[0]]]
+                self._file(file, filters, units)
+                total = replace(
+                    total,
+                    files_done=total.files_done + 1,
+                    bytes_done=total.bytes_done + file.size_bytes,
+                    rows_done=total.rows_done + int(segment.units.whole("row_count")[units].sum()),
+                )
+                if progress is not None:
+                    progress(total)
 
     def _file(self, file: TableFile, filters: _Filters, units: np.ndarray[Any, np.dtype[np.int64]]) -> None:
         counted = self.values_checked, self.false_negatives

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from lakebloom.errors import LakebloomError, NoFilesError, StorageError
 from lakebloom.index.plan import FileGroup, Progress, SkippedFile, group_files, new_operation_id
+from lakebloom.index.progress import shown
 from lakebloom.parquet.embedding import column_names, embed
 from lakebloom.printing import Printable
 from lakebloom.sbbf import sizing
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from lakebloom.index.progress import ProgressOption
     from lakebloom.tables.files import TableFile
 
 __all__ = ["EmbedLakeReport", "embed_lake"]
@@ -84,12 +86,13 @@ def embed_lake(
     *,
     force: bool = False,
     options: Mapping[str, str] | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: ProgressOption = None,
 ) -> EmbedLakeReport:
     """Give each Parquet file at ``path`` (a directory, a file or a glob pattern) filters for ``columns``, in place.
 
     A file that cannot have them, because it lacks a column or is damaged, stays as it was and is reported with the
-    reason. ``progress`` is called from time to time; ``fpp``, ``force`` and ``options`` are those of
+    reason. ``progress`` is that of
+    ``Lakebloom.create_index``; ``fpp``, ``force`` and ``options`` are those of
     ``lakebloom.parquet.embed``.
 
     Raises UnsupportedSourceError for files that belong to a Delta Lake, Iceberg or Hudi table, NoFilesError,
@@ -101,17 +104,18 @@ def embed_lake(
     files = list_files([location], request.options)
     if not files:
         raise NoFilesError(f"there are no files at {location}", hint="check the path")
-    groups = group_files(files, parallelism(spark))
-    with (
-        _watched(location, files, request.options, progress),
-        failures_named("the Spark job that embeds filters failed"),
-        interruptible(spark, f"lakebloom-{new_operation_id()}"),
-    ):
-        results = _run(spark, groups, request)
-    spark.catalog.refreshByPath(location)
-    report = _summary(location, results, time.perf_counter() - started)
-    if progress is not None:
-        progress(_progress(files, files, report.rows))
+    with shown(f"embedding filters in {location}", progress) as tell:
+        groups = group_files(files, parallelism(spark))
+        with (
+            _watched(location, files, request.options, tell),
+            failures_named("the Spark job that embeds filters failed"),
+            interruptible(spark, f"lakebloom-{new_operation_id()}"),
+        ):
+            results = _run(spark, groups, request)
+        spark.catalog.refreshByPath(location)
+        report = _summary(location, results, time.perf_counter() - started)
+        if tell is not None:
+            tell(_progress(files, files, report.rows))
     return report
 
 
