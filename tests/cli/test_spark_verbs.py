@@ -111,7 +111,7 @@ def test_repair(cli: Cli, table: Path, tmp_path: Path) -> None:
         assert cli("verify", "by_k").code == 0
         assert cli("lookup", "by_k", "k = 1500", "--output", "json").json["rows"] == [{"k": 1500}]
         assert cli("refresh", "by_k").code == 0
-    missing = cli("repair", "by_q")
+    missing = cli("repair", "quite_another")
     assert (missing.code, missing.out) == (3, "")
     assert "`lakebloom list`" in missing.err
 

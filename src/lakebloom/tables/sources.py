@@ -68,7 +68,7 @@ def reading(uri: str) -> Iterator[None]:
     except LakebloomError:
         raise
     except FileNotFoundError as error:
-        raise NotFoundError(f"could not read {uri}", found=_first_line(error), hint="the file is gone") from error
+        raise NotFoundError(f"could not read {uri}", found=_first_line(error), hint="check the path; the file may have been removed since it was listed") from error
     except PermissionError as error:
         raise AccessDeniedError(
             f"could not read {uri}", found=_first_line(error), hint="check who may read the file"
