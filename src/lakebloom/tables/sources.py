@@ -29,6 +29,8 @@ __all__ = ["open_source", "parquet_file", "reading"]
 
 _LOCAL_BUFFER_BYTES, _REMOTE_BUFFER_BYTES = 1 << 20, 8 << 20
 
+_GONE = "check the path; the file may have been removed since it was listed"
+
 
 def open_source(uri: str, options: Mapping[str, str]) -> pa.NativeFile:
     """Open the file at a canonical URI for random access; `options` concern object stores only.
@@ -68,7 +70,11 @@ def reading(uri: str) -> Iterator[None]:
     except LakebloomError:
         raise
     except FileNotFoundError as error:
-        raise NotFoundError(f"could not read {uri}", found=_first_line(error), hint="check the path; the file may have been removed since it was listed") from error
+        raise NotFoundError(
+            f"could not read {uri}",
+            found=_first_line(error),
+            hint=_GONE,
+        ) from error
     except PermissionError as error:
         raise AccessDeniedError(
             f"could not read {uri}", found=_first_line(error), hint="check who may read the file"
