@@ -22,7 +22,7 @@ from lakebloom.errors import (
     UnsupportedSessionError,
     UnsupportedSourceError,
 )
-from lakebloom.index.arguments import column_list, typed_arguments
+from lakebloom.index.arguments import column_list, kind_of, typed_arguments
 from lakebloom.index.ask import Reader, candidate_table
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.current_table import recorded_table
@@ -543,15 +543,37 @@ class Lakebloom:
             self._writes = WriteWatch(self._spark, newest, self.refresh_index)
         return self._writes
 
-    def explain(self, frame: DataFrame) -> QueryReport:
-        """Tell for each table that a DataFrame reads which files are skipped, by which index, and why not more."""
-        from lakebloom.index.explain import covering, explain
+    def explain(self, query: DataFrame | str, predicate: Predicate | str | None = None) -> QueryReport:
+        """Tell for each table that a query reads which files are skipped, by which index, and why not more.
 
+        ``query`` is a DataFrame or SQL text, of which nothing is run. ``explain(name, predicate)`` tells the same of a
+        condition on an index, as ``lookup`` and ``read`` would answer it now; that also works without Spark.
+        """
+        if predicate is not None:
+            return self._explain_condition(query, predicate)
+        from lakebloom.index.explain import covering, explain
+        from lakebloom.spark.query_text import execution_of, require_query
+
+        require_query(self._spark, query, self._catalog.names)
         skipping = self._rule()
         found = self._publish()
-        scans = skipping.describe(frame)
+        execution = execution_of(self._session(), query)
+        scans = skipping.describe(execution)
         report = explain(skipping.advisor, lambda roots: covering(found, roots), scans, self._timeout_s())
-        return replace(report, joins=skipping.describe_joins(frame))
+        return replace(report, joins=skipping.describe_joins(execution))
+
+    def _explain_condition(self, name: object, predicate: Predicate | str) -> QueryReport:
+        from lakebloom.index.query.explain_reads import explain_condition
+
+        if not isinstance(name, str):
+            raise InvalidArgumentError(
+                "a condition is explained for an index",
+                found=kind_of(name),
+                hint='lake.explain("by_user", "user_id = 42"), or put the condition into the query: '
+                'lake.explain(df.where("user_id = 42"))',
+            )
+        chosen = self._predicate(name, predicate)
+        return explain_condition(self._reader(name), chosen, self._catalog.options, self._current)
 
     def last_query(self) -> LastQuery | None:
         """Return what the scans of the session's last query counted, as Spark's own metrics have it.

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom
-from lakebloom.errors import UnsupportedSessionError
+from lakebloom.errors import InvalidArgumentError, UnsupportedSessionError
 from lakebloom.index.query_reports import Use
 from lakebloom.predicate.reasons import Reason
 from tests.spark.support import write
@@ -244,6 +244,45 @@ def test_partitions_answer_for_themselves(lake: Lakebloom, spark: SparkSession, 
         asked = [part for part in scan.parts if part.units_asked]
         assert all(part.units_asked <= files for part in asked), predicate
     lake.disable()
+
+
+def test_sql_text_is_explained_and_never_run(
+    lake: Lakebloom, spark: SparkSession, frame: DataFrame, table: Path, database: str
+) -> None:
+    frame.createOrReplaceTempView("explained")
+    spark.sql(f"CREATE TABLE {database}.copy (k BIGINT, s STRING, v BIGINT) USING parquet")
+    condition = "k IN (77, 400) AND v > 3"
+    for text in (
+        f"SELECT * FROM explained WHERE {condition}",
+        f"WITH e AS (SELECT * FROM explained) SELECT count(*) FROM e WHERE {condition}",
+        f"SELECT k FROM parquet.`{table}` WHERE {condition} ORDER BY k LIMIT 1",
+        f"INSERT INTO {database}.copy SELECT * FROM explained WHERE {condition}",
+    ):
+        (scan,) = lake.explain(text).scans
+        assert (scan.files, scan.files_kept, scan.use) == (FILES, 2, Use.PARTIAL), text
+    assert str(lake.explain(f"DROP TABLE {database}.copy")) == "this query reads no files"
+    assert spark.table(f"{database}.copy").count() == 0  # neither filled nor dropped
+    spark.catalog.dropTempView("explained")
+
+
+def test_what_is_no_query(lake: Lakebloom, frame: DataFrame) -> None:
+    for arguments, words in (
+        (("nonsense",), "PARSE_SYNTAX_ERROR"),
+        (("SELECT * FROM nowhere",), "TABLE_OR_VIEW_NOT_FOUND"),
+        (("SELECT nope FROM range(3)",), "UNRESOLVED_COLUMN"),
+        (("by_k",), "by_k is an index"),
+        ((42,), "found 42"),
+        ((frame, "k = 1"), "a condition is explained for an index"),
+    ):
+        with pytest.raises(InvalidArgumentError) as caught:
+            lake.explain(*arguments)
+        told = str(caught.value)
+        assert words in told
+        assert 'lake.explain("' in told or "lake.explain('" in told
+        assert "\n" not in told
+        assert "org.apache" not in told
+    (scan,) = lake.explain("by_k", "k = 77").scans
+    assert (scan.files, scan.files_kept, scan.use) == (FILES, 1, Use.FULL)
 
 
 def test_no_query_yet(lake: Lakebloom) -> None:

@@ -1,4 +1,4 @@
-"""list, show, history, candidates, lookup and explain: questions. Only ``explain`` starts Spark."""
+"""list, show, history, candidates, lookup and explain: questions. Only ``explain`` of a SQL query starts Spark."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ lakebloom lookup events_by_user "user_id = 42"
 lakebloom lookup events_by_user "user_id IN (1, 2) AND day >= '2024-01-01'" --columns user_id,amount --output json
 """
 _EXPLAIN_EXAMPLES = """
+lakebloom explain events_by_user "user_id = 42"
 lakebloom explain "SELECT * FROM parquet.`/data/events` WHERE user_id = 42"
 """
 
@@ -131,17 +132,26 @@ def _cells(table: pa.Table) -> list[list[str]]:
 
 
 def explain(
-    session: Session, query: Annotated[str, typer.Argument(help="A query in SQL; parquet.`/path` is a table.")]
+    session: Session,
+    query: Annotated[str, typer.Argument(help="A query in SQL, where parquet.`/path` is a table; or an index's name.")],
+    condition: Annotated[
+        str | None, typer.Argument(help="With an index's name: a condition such as user_id = 42. Needs no Spark.")
+    ] = None,
 ) -> None:
-    """Tell which files a query skips, by which index, and why not more."""
-    with session.spark_lake() as (spark, lake):
-        from lakebloom.spark.session import query as sql
+    """Tell which files a query skips, by which index, and why not more.
 
-        lake.enable()
-        try:
-            report = lake.explain(sql(spark, query))
-        finally:
-            lake.disable()
+    A SQL query is planned by Spark and not run. A condition on an index is answered without Spark.
+    """
+    lake = session.lake()
+    if condition is not None or query in lake.catalog.names():
+        report = lake.explain(query, condition)
+    else:
+        with session.spark_lake() as (_, enabled):
+            enabled.enable()
+            try:
+                report = enabled.explain(query)
+            finally:
+                enabled.disable()
     session.output.text(str(report), _query_data(report))
 
 
@@ -158,6 +168,10 @@ def _scan_data(scan: ScanReport) -> dict[str, Any]:
         "files_kept": scan.files_kept,
         "files_not_covered": scan.files_not_covered,
         "files_stale": scan.files_stale,
+        "files_of_table": scan.files_of_table,
+        "partition_predicate": scan.partition_predicate,
+        "units": scan.units,
+        "units_kept": scan.units_kept,
         "bytes": scan.bytes,
         "bytes_kept": scan.bytes_kept,
         "reasons": [reason.value for reason in scan.reasons],

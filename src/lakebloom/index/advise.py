@@ -112,7 +112,9 @@ class Advice:
         wanted = np.fromiter((file.uri in uris for file in self.files), np.bool_, len(self.files))
         if self.snapshot is None:
             return [wanted]
-        return [np.append(wanted, False)[numbers] for numbers in self.snapshot.numbered_files[1]]
+        units = [np.append(wanted, False)[numbers] for numbers in self.snapshot.numbered_files[1]]
+        side_by_side = len(self.pruned) == 1 and len(units) != 1
+        return [np.concatenate(units)] if side_by_side and units else units
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,11 +121,6 @@ def resolver(snapshot: Snapshot) -> Resolver:
     return resolve
 
 
-def prune(snapshot: Snapshot, predicate: Predicate) -> list[Pruned]:
-    """Return for each segment which units can match and why."""
-    return _ask(snapshot, Pruner(predicate, resolve=resolver(snapshot)), snapshot.segments)
-
-
 def _ask(snapshot: Snapshot, pruner: Pruner, filters: Sequence[UnitFilters]) -> list[Pruned]:
     as_read = snapshot.as_read
     # A file without the column was indexed as NULL, and is read as the default.
@@ -162,16 +157,25 @@ def candidates_of(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:
     ]
 
 
-def candidate_units(snapshot: Snapshot, predicate: Predicate) -> Iterator[tuple[Segment, IntArray]]:
-    """Yield the numbers of the units that can match for each segment that has any."""
+def candidate_units(
+    snapshot: Snapshot, predicate: Predicate, told: list[Pruned] | None = None
+) -> Iterator[tuple[Segment, IntArray]]:
+    """Yield the numbers of the units that can match for each segment that has any.
+
+    ``told`` is given what each part of the predicate did: for each segment, or once for all of them side by side.
+    """
     pruner = Pruner(predicate, resolve=resolver(snapshot))
     whole = snapshot.side_by_side if pruner.num_values < _MANY_VALUES else None
     if whole is not None:
-        (pruned,) = _ask(snapshot, pruner, [whole])
+        (pruned,) = answers = _ask(snapshot, pruner, [whole])
+        if told is not None:
+            told += answers
         if pruned.keep.any():
             yield from whole.by_segment(np.flatnonzero(pruned.keep & np.concatenate(snapshot.current)))
         return
     answers = _ask(snapshot, pruner, snapshot.segments)
+    if told is not None:
+        told += answers
     for number, (segment, pruned) in enumerate(zip(snapshot.segments, answers, strict=True)):
         if pruned.keep.any():
             yield segment, np.flatnonzero(pruned.keep & snapshot.current[number])

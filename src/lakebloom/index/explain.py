@@ -30,7 +30,17 @@ if TYPE_CHECKING:
     from lakebloom.store.records import Entry
     from lakebloom.tables.files import TableFile
 
-__all__ = ["DescribedScan", "Note", "covering", "explain"]
+__all__ = [
+    "DescribedScan",
+    "Note",
+    "covering",
+    "explain",
+    "index_report",
+    "parts_of",
+    "shown_place",
+    "why_unused",
+    "with_answers",
+]
 
 
 class Note(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -47,7 +57,7 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True):
     def of(cls, answers: Sequence[Advice | Unanswered]) -> Note:
         """Return what is worth keeping of some answers."""
         advice = [answer for answer in answers if isinstance(answer, Advice)]
-        return cls(tuple(map(_index_report, answers)), _parts(advice), asked=True)
+        return cls(tuple(map(index_report, answers)), parts_of(advice), asked=True)
 
 
 class DescribedScan(msgspec.Struct, frozen=True):
@@ -137,7 +147,7 @@ class _Explained:
             return ScanReport("Spark's cache", Use.UNUSED, reasons=(Reason.CACHED,), at_run_time=self.scan.at_run_time)
         reading = self._reading()
         report = ScanReport(
-            table=self.scan.table or ", ".join(map(_shown, self.scan.roots)),
+            table=self.scan.table or ", ".join(map(shown_place, self.scan.roots)),
             use=Use.UNUSED,
             predicate="" if reading is None or reading.predicate is None else to_text(reading.predicate),
             states=tuple(_STATES[state] for state in self.scan.states),
@@ -172,10 +182,7 @@ class _Explained:
         questions = [msgspec.structs.replace(question, predicate=asked) for asked in self.scan.asked]
         told = [self._here(note, asked) for note, asked in zip(notes, questions, strict=True)]
         parts = _merged([part for parts in told for part in parts])
-        missed = [part for part in parts if part.reason not in (None, Reason.NOT_NEEDED, Reason.PARTITIONS)]
-        reasons = (Reason.STALE_FILES,) if FileState.NOT_COVERED in report.states else ()
-        use = Use.PARTIAL if missed or reasons else Use.FULL
-        return replace(report, indexes=indexes, parts=parts, use=use, reasons=reasons)
+        return with_answers(replace(report, indexes=indexes), parts)
 
     def _here(self, note: Note, question: Reading) -> Sequence[PartReport]:
         """Return what each part did to the files of this scan: the indexes were asked about all of the table's."""
@@ -186,8 +193,8 @@ class _Explained:
             return note.parts
         singles = [name for name, version in versions.items() if version]  # the others are some of these, together
         advice = [answer for answer in self._ask(singles, question) if isinstance(answer, Advice)]
-        if {answer.name: _index_report(answer).version for answer in advice} == versions:
-            return _parts(advice, here)
+        if {answer.name: index_report(answer).version for answer in advice} == versions:
+            return parts_of(advice, here)
         # The indexes are others by now: what they did to these files nobody can tell any more.
         return [replace(part, units_asked=0, units_dropped=0, false_positives=0.0) for part in note.parts]
 
@@ -202,7 +209,7 @@ class _Explained:
             note = Note.of(answers)
             # What could be answered now could have been then, had the index been as it is.
             useful = any(isinstance(answer, Advice) and answer.has_effect for answer in answers)
-            reasons = (Reason.PLANNED_BEFORE,) if useful else _why_unused(answers) if answers or not later else ()
+            reasons = (Reason.PLANNED_BEFORE,) if useful else why_unused(answers) if answers or not later else ()
         if later:
             reasons = tuple(dict.fromkeys((*reasons, Reason.PLANNED_BEFORE)))
         told = tuple(IndexReport(name, reason=Reason.PLANNED_BEFORE) for name in later)
@@ -215,7 +222,7 @@ class _Explained:
         report = replace(report, indexes=note.indexes, parts=note.parts)
         advice = [answer for answer in answers if isinstance(answer, Advice) and answer.has_effect]
         if not advice:
-            return replace(report, reasons=_why_unused(answers))
+            return replace(report, reasons=why_unused(answers))
         if self.scan.others:  # what the plan leaves out is more worth telling than what it could
             return replace(report, reasons=(Reason.DISABLED,))
         files = [spark_file(*file) for file in self.scan.files]
@@ -241,10 +248,18 @@ class _Explained:
         return msgspec.structs.replace(reading, predicate=And((*own, *keys)))
 
 
+def with_answers(report: ScanReport, parts: tuple[PartReport, ...]) -> ScanReport:
+    """Return the report of a scan that indexes were used for, with what became of each part of the condition."""
+    missed = [part for part in parts if part.reason not in (None, Reason.NOT_NEEDED, Reason.PARTITIONS)]
+    reasons = (Reason.STALE_FILES,) if FileState.NOT_COVERED in report.states else ()
+    return replace(report, parts=parts, use=Use.PARTIAL if missed or reasons else Use.FULL, reasons=reasons)
+
+
 _STATES = {"#": FileState.KEPT, ".": FileState.SKIPPED, "?": FileState.NOT_COVERED, "!": FileState.NOT_COVERED}
 
 
-def _index_report(answer: Advice | Unanswered) -> IndexReport:
+def index_report(answer: Advice | Unanswered) -> IndexReport:
+    """Return what an index did as a whole."""
     if isinstance(answer, Unanswered):
         return IndexReport(answer.name, reason=answer.reason, message=answer.message)
     if answer.snapshot is None:
@@ -267,14 +282,16 @@ def _why_not_answered(of_parts: set[Reason | None]) -> Reason:
     return Reason.PARTITIONS if of_parts == {Reason.PARTITIONS} else Reason.NO_USABLE_PREDICATE
 
 
-def _why_unused(answers: Sequence[Advice | Unanswered]) -> tuple[Reason, ...]:
+def why_unused(answers: Sequence[Advice | Unanswered]) -> tuple[Reason, ...]:
+    """Return why none of these answers skips anything."""
     if not answers:
         return (Reason.NO_MATCHING_INDEX,)
     note = Note.of(answers)
     return _why_in_vain(note.indexes, note.parts)
 
 
-def _shown(uri: str) -> str:
+def shown_place(uri: str) -> str:
+    """Return a location as people write it."""
     return to_local_path(uri) if uri.startswith("file:") else uri
 
 
@@ -295,7 +312,7 @@ def _states(files: list[TableFile], advice: list[Advice]) -> tuple[FileState, ..
     )
 
 
-def _parts(advice: Sequence[Advice], uris: Set[str] | None = None) -> tuple[PartReport, ...]:
+def parts_of(advice: Sequence[Advice], uris: Set[str] | None = None) -> tuple[PartReport, ...]:
     """What became of each part of the predicate, over all segments and indexes, for these files; None: all of them."""
     used: dict[tuple[str, str], PartReport] = {}
     unused: dict[str, PartReport] = {}

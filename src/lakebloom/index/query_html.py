@@ -57,6 +57,8 @@ def _counted(number: int | None) -> str:
 def _scan(scan: ScanReport) -> Iterator[str]:
     yield f"<h4>{look.escaped(scan.table)}</h4>"
     yield f"<p>{look.escaped(scan.summary)}</p>"
+    if scan.units_summary:
+        yield f"<p>{look.escaped(scan.units_summary)}</p>"
     if scan.predicate:
         yield f'<p class="quiet">where <code>{look.escaped(scan.predicate)}</code></p>'
     if scan.partition_predicate:

@@ -113,6 +113,11 @@ class ScanReport:
     at_run_time: bool = False
     """Whether the query decides on more when it runs: the figures are then the most that it reads. Of a cache that has
     no rows yet nothing is known."""
+    units: int = 0
+    """How many units the index has of these files; given by ``read`` and ``lookup``, which skip less than a file."""
+    units_kept: int = 0
+    unit: str = "file"
+    """What a unit is: a file, a row group, a zone."""
     partition_predicate: str = ""
     """The conditions by which Spark chose partitions, before any index was asked."""
     files_of_table: int | None = None
@@ -171,6 +176,8 @@ class ScanReport:
     def lines(self) -> Iterator[str]:
         """The report as text."""
         yield f"{self.table}: {self.summary}"
+        if self.units_summary:
+            yield f"  {self.units_summary}"
         if self.predicate:
             yield f"  where {self.predicate}"
         if self.partition_predicate:
@@ -219,14 +226,22 @@ class ScanReport:
         share = amount(self.bytes) if not self.files_skipped else f"{amount(self.bytes_kept)} of {amount(self.bytes)}"
         skipped = f"{least}{self.files_skipped:,} of {_files(self.files)} {would}skipped"
         read = f"{most}{_files(self.files_kept)} {would or 'to '}read ({share})"
-        text = f"{skipped}{self._answer}; {read}"
+        text = f"{skipped}{self.answer}; {read}"
         if not self.files_not_covered:
             return text
         new = self.files_not_covered - self.files_stale
         return f"{text}, {new:,} new and {self.files_stale:,} changed among them"
 
     @property
-    def _answer(self) -> str:
+    def units_summary(self) -> str:
+        """The same of units, in words; nothing where units are files, or where whole files are read anyway."""
+        if not self.units or self.unit == "file":
+            return ""
+        kept = _counted(self.units_kept, self.unit)
+        return f"{self.units - self.units_kept:,} of {_counted(self.units, self.unit)} skipped; {kept} to read"
+
+    @property
+    def answer(self) -> str:
         """What the indexes did, where the number of files does not tell."""
         if self.files_skipped or self.is_preview or self.others:
             return ""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakebloom.index.snapshot import Snapshot
+    from lakebloom.predicate.prune import Pruned
     from lakebloom.predicate.tree import Predicate
     from lakebloom.tables.files import TableFile
     from lakebloom.tables.rows import TableRows
@@ -44,11 +45,18 @@ class Read(msgspec.Struct, frozen=True):
 
 
 def reads_of(
-    snapshot: Snapshot, predicate: Predicate, listed: Sequence[TableFile], unindexed: Unindexed = "scan"
+    snapshot: Snapshot,
+    predicate: Predicate,
+    listed: Sequence[TableFile],
+    unindexed: Unindexed = "scan",
+    told: list[Pruned] | None = None,
 ) -> list[Read]:
-    """Return what to read of the files that a table has now, in the order of their URIs."""
+    """Return what to read of the files that a table has now, in the order of their URIs.
+
+    ``told`` is given what each part of the predicate did (``candidate_units``).
+    """
     unknown = unindexed_reads(snapshot.unknown(listed), unindexed)
-    known = [read for read in candidate_reads(snapshot, predicate) if snapshot.is_listed(read.file, listed)]
+    known = [read for read in candidate_reads(snapshot, predicate, told) if snapshot.is_listed(read.file, listed)]
     return sorted([*known, *unknown], key=lambda read: read.file.uri)
 
 
@@ -63,12 +71,12 @@ def unindexed_reads(unknown: Sequence[TableFile], unindexed: Unindexed = "scan")
     return [Read(file, None) for file in unknown] if unindexed == "scan" else []
 
 
-def candidate_reads(snapshot: Snapshot, predicate: Predicate) -> list[Read]:
+def candidate_reads(snapshot: Snapshot, predicate: Predicate, told: list[Pruned] | None = None) -> list[Read]:
     """Return what can match of the files that the index knows, whatever has become of them."""
     narrowing = Narrowing(snapshot, predicate) if long_lists(predicate) else None
     groups: dict[TableFile, set[int]] = {}
     questions: dict[TableFile, list[Predicate]] = {}
-    for segment, numbers in candidate_units(snapshot, predicate):
+    for segment, numbers in candidate_units(snapshot, predicate, told):
         candidates = candidates_in(segment, numbers)
         for candidate in candidates:
             groups.setdefault(candidate.file, set()).update(candidate.row_groups)

@@ -6,25 +6,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import LakebloomError
-from lakebloom.index.ask import candidates_of, prune
+from lakebloom.index.ask import candidates_of
 from lakebloom.index.column_sizes import StoredColumn, stored_columns
 from lakebloom.index.current_table import recorded_table
 from lakebloom.index.freshness import Freshness, freshness
 from lakebloom.index.health import ColumnHealth, SegmentHealth, column_health, segment_health
-from lakebloom.index.query_reports import FileState, ScanReport, Use
+from lakebloom.index.query.explain_reads import explain_reads
 from lakebloom.index.reports import IndexRecord, VersionRecord, history_of
 from lakebloom.index.snapshot import Snapshot
-from lakebloom.predicate.text import to_text
 from lakebloom.report.steps import Step, next_steps
-from lakebloom.tables.files import is_same
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from lakebloom.index.catalog import Catalog
     from lakebloom.index.current_table import CurrentTable
+    from lakebloom.index.query_reports import ScanReport
     from lakebloom.predicate.reasons import Reason
     from lakebloom.predicate.tree import Predicate
+    from lakebloom.store.records import SourceRecord
     from lakebloom.tables.files import TableFile
 
 __all__ = ["Facts", "SkipMap", "gather"]
@@ -38,6 +38,7 @@ class SkipMap:
     files: tuple[TableFile, ...]
     """In the order of the scan's states."""
     units: int
+    """Those of the index, also of files that the table has no more."""
     units_kept: int
     unanswered: tuple[tuple[str, Reason], ...] = ()
     """Parts of the condition that no filter could answer, each with the reason."""
@@ -106,7 +107,7 @@ def gather(
         freshness=fresh,
         problem=problem,
         stored=tuple(stored_columns(snapshot.entry, files, options)),
-        skip_map=None if predicate is None else _skip_map(snapshot, files, predicate),
+        skip_map=None if predicate is None else _skip_map(snapshot, current(snapshot).source, files, predicate),
         steps=tuple(next_steps(index, fresh, columns, history)),
         location=catalog.location,
     )
@@ -121,34 +122,11 @@ def _fresh(
         return None, error.message
 
 
-def _skip_map(snapshot: Snapshot, files: Sequence[TableFile], predicate: Predicate) -> SkipMap:
-    kept = candidates_of(snapshot, predicate)
-    matching = {candidate.file.uri for candidate in kept}
-    known = snapshot.files
-    states = tuple(_state(file, known, matching) for file in files)
-    source = snapshot.entry.source
-    scan = ScanReport(
-        table=source.table or ", ".join(source.locations),
-        use=Use.FULL,
-        predicate=to_text(predicate),
-        states=states,
-        sizes=tuple(file.size_bytes for file in files),
-    )
+def _skip_map(snapshot: Snapshot, source: SourceRecord, files: Sequence[TableFile], predicate: Predicate) -> SkipMap:
+    scan = explain_reads(snapshot, source, predicate, files)
+    unanswered = tuple((part.text, reason) for part, reason in scan.unanswered)
     units = sum(int(current.sum()) for current in snapshot.current)
-    return SkipMap(scan, tuple(files), units, len(kept), _unanswered(snapshot, predicate))
-
-
-def _unanswered(snapshot: Snapshot, predicate: Predicate) -> tuple[tuple[str, Reason], ...]:
-    pruned = prune(snapshot, predicate)
-    answered = {part.text for segment in pruned for part in segment.used}
-    missed = {part.text: part.reason for segment in pruned for part in segment.unused if part.text not in answered}
-    return tuple(missed.items())
-
-
-def _state(file: TableFile, known: Mapping[str, TableFile], matching: set[str]) -> FileState:
-    if not is_same(known.get(file.uri), file):
-        return FileState.NOT_COVERED
-    return FileState.KEPT if file.uri in matching else FileState.SKIPPED
+    return SkipMap(scan, tuple(files), units, len(candidates_of(snapshot, predicate)), unanswered)
 
 
 def _mean(values: list[float], weights: list[int]) -> float:

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-from lakebloom.errors import InvalidArgumentError, UnsupportedSessionError
+from lakebloom.errors import UnsupportedSessionError
 from lakebloom.spark.messages import cause
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _QUIET = {
     "spark.ui.enabled": "false",
@@ -135,15 +135,3 @@ def demo_session() -> Iterator[SparkSession]:
     """Start Spark on this machine's cores."""
     with quiet_session("lakebloom demo") as session:
         yield session
-
-
-def query(spark: SparkSession, text: str) -> DataFrame:
-    """Return the DataFrame of a SQL query. Raises InvalidArgumentError for one that Spark cannot read."""
-    try:
-        return spark.sql(text)
-    except Exception as error:
-        raise InvalidArgumentError(
-            "Spark cannot read this query",
-            found=cause(error),
-            hint="files are tables, too: SELECT * FROM parquet.`/data/events` WHERE user_id = 42",
-        ) from error

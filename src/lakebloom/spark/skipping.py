@@ -167,14 +167,14 @@ class Skipping:
         self._set_rules([rule for rule in self._rules() if not rule.equals(self.rule)])
         self._spark._jsparkSession.listenerManager().unregister(self.watch)
 
-    def describe(self, frame: DataFrame) -> list[DescribedScan]:
-        """Return the scans of a DataFrame's optimized plan."""
-        plan = frame._jdf.queryExecution().optimizedPlan()
+    def describe(self, execution: Any) -> list[DescribedScan]:
+        """Return the scans of the optimized plan of a query, which is Java's QueryExecution."""
+        plan = execution.optimizedPlan()
         return msgspec.json.decode(self.rule.describe(plan), type=list[DescribedScan])
 
-    def describe_joins(self, frame: DataFrame) -> tuple[JoinReport, ...]:
+    def describe_joins(self, execution: Any) -> tuple[JoinReport, ...]:
         """Return what became of the joins whose keys a global filter is about."""
-        plan = frame._jdf.queryExecution().optimizedPlan()
+        plan = execution.optimizedPlan()
         joins = msgspec.json.decode(self.rule.describeJoins(plan), type=list[_Join])
         return tuple(join.report() for join in joins)
 

@@ -1,0 +1,1 @@
+"""Queries: what indexes did for them."""
