@@ -86,7 +86,11 @@ def test_object_stores(spark: SparkSession, tmp_path: Path, s3_options: dict[str
         exec(compile(block, "OBJECT_STORES.md", "exec"), names)
 
 
-RUN_ELSEWHERE = {"LANCE.md": "tests/spark/test_lance.py", "DATA_SOURCE.md": "tests/spark/test_data_source.py"}
+RUN_ELSEWHERE = {
+    "OPERATIONS.md": "tests/spark/test_operations.py",
+    "LANCE.md": "tests/spark/test_lance.py",
+    "DATA_SOURCE.md": "tests/spark/test_data_source.py",
+}
 
 
 def test_every_page_with_examples_is_run() -> None:
