@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 PYTHON3 ?= python3
-# `make test DEPENDENCIES=lowest` runs on the oldest versions that pyproject.toml allows, in environments of their own.
+# `make core DEPENDENCIES=lowest` runs on the oldest versions that pyproject.toml allows, in environments of their own.
 DEPENDENCIES ?= locked
 AGE := $(if $(filter lowest,$(DEPENDENCIES)),-lowest)
 VENV := .venv$(AGE)

@@ -114,7 +114,7 @@ CASES: dict[str, tuple[Encoding, pa.Array, list[Any], Callable[[Any], bytes]]] =
     "parquet int96 year 9999": (Parquet("INT96"), raw_ints([LAST_SECOND], pa.timestamp("s")), [LAST_MICROS], int96),
     "parquet int96 nanos": (Parquet("INT96"), raw_ints([1, -1], pa.timestamp("ns", "UTC")), [1, -1], int96_nanos),
     "parquet half": (
-        Parquet("FIXED_LEN_BYTE_ARRAY", 2), pa.array([0.5], pa.float16()), [0.5], lambda v: struct.pack("<e", v)
+        Parquet("FIXED_LEN_BYTE_ARRAY", 2), pa.array(np.array([0.5], np.float16)), [0.5], lambda v: struct.pack("<e", v)
     ),
     "parquet fixed string": (Parquet("FIXED_LEN_BYTE_ARRAY", 3), pa.array(["abc"]), ["abc"], AS_TEXT),
     "parquet fixed view": (

@@ -197,6 +197,8 @@ class _Search:
         found = []
         for group in row_groups:
             asked = opened.read([group], self._asked, use_threads=use_threads)
+            if not asked.num_rows:  # older versions of Arrow end the process when asked about no chunks
+                continue
             numbers = pc.indices_nonzero(row_mask(question, asked, self._rows.types))
             if len(numbers):
                 others = opened.take(group, numbers, self._others, use_threads=use_threads)
