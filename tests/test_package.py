@@ -10,7 +10,7 @@ import pkgutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,7 +20,6 @@ from lakebloom import errors
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "lakebloom"
@@ -147,50 +146,6 @@ def test_errors_survive_pickling(error: type[errors.LakebloomError]) -> None:
 @pytest.mark.parametrize("module", [info.name for info in pkgutil.walk_packages([str(SOURCE)], "lakebloom.")])
 def test_examples_in_docstrings(module: str) -> None:
     assert doctest.testmod(importlib.import_module(module)).failed == 0
-
-
-def python_blocks(path: Path) -> list[str]:
-    blocks, inside = [], False
-    for line in path.read_text().splitlines():
-        if line.startswith("```"):
-            inside = line.strip() == "```python"
-            if inside:
-                blocks.append("")
-        elif inside:
-            blocks[-1] += line + "\n"
-    return blocks
-
-
-@pytest.fixture
-def events(spark: SparkSession, tmp_path: Path) -> Iterator[None]:
-    """The table that the first example of the README asks, and a place for its index."""
-    for part in range(10):
-        ids = f"concat('user-', id + {part * 1000})"
-        users = spark.range(0, 1000, 1, 1).selectExpr(f"{ids} AS user_id", "id AS amount")
-        users.write.mode("append").parquet(str(tmp_path / "table"))
-    spark.sql(f"CREATE TABLE events USING parquet LOCATION '{tmp_path / 'table'}'")
-    spark.conf.set("spark.lakebloom.location", str(tmp_path / "default"))
-    yield
-    spark.conf.unset("spark.lakebloom.location")
-    spark.sql("DROP TABLE events")
-
-
-@pytest.mark.spark
-@pytest.mark.usefixtures("events")
-def test_examples_in_the_readme(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    first, *others = python_blocks(ROOT / "README.md")
-    names: dict[str, Any] = {"spark": spark}
-    exec(compile(first, "README.md", "exec"), names)
-    lake = names["lake"]
-    assert (len(names["rows"]), lake.last_query().scans[0].files_read) == (1, 1)
-    shown = (ROOT / "README.md").read_text()
-    for line in str(lake.explain(names["query"])).splitlines()[1:]:
-        if "#" not in line and "read" not in line:  # sizes and the order of files differ between machines
-            assert line in shown
-    lake.disable()
-    for block in others:
-        exec(compile(block, "README.md", "exec"), names)
 
 
 def test_every_configuration_key_is_documented() -> None:

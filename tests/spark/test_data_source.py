@@ -15,7 +15,7 @@ from lakebloom.predicate.tree import to_json
 from lakebloom.spark.data_source import LakebloomSource, ReadTask, register
 from tests.spark.support import fresh_name, keys, write
 from tests.storage.conftest import BUCKET, s3_endpoint, s3_options  # noqa: F401
-from tests.test_package import ROOT, python_blocks
+from tests.test_package import ROOT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -368,31 +368,13 @@ def test_the_default_location_is_that_of_lakebloom(spark: SparkSession, tmp_path
     assert through(spark, "by_k").count() == 10
 
 
-@has_push_down
-def test_examples_in_the_page(
-    spark: SparkSession,
-    database: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    page = ROOT / "docs" / "DATA_SOURCE.md"
+def test_the_log_says_what_is_read(source: Lakebloom, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for part in range(8):
         ids = range(part * 1250, part * 1250 + 1250)
-        columns = {"user_id": [f"user-{i}" for i in ids], "amount": [i % 1000 for i in ids]}
-        write(tmp_path / f"events/{part}.parquet", columns, row_group_size=125)
-    spark.sql(f"CREATE TABLE {database}.events USING parquet LOCATION '{tmp_path / 'events'}'")
-    spark.sql(f"USE {database}")
-    names: dict[str, Any] = {"spark": spark}
-    try:
-        for block in python_blocks(page):
-            exec(compile(block, "DATA_SOURCE.md", "exec"), names)
-    finally:
-        spark.sql("USE default")
-    assert names["rows"] == [("user-4711", 711)]
-    assert names["in_sql"] == names["rows"]
+        write(tmp_path / f"events/{part}.parquet", {"user_id": [f"user-{i}" for i in ids]}, row_group_size=125)
+    config = BloomIndexConfig("by_user", ["user_id"], granularity="row_group")
+    source.create_index(tmp_path / "events", config)
     caplog.set_level("INFO", "lakebloom")
-    tasks(names["lake"], "by_user", col("user_id") == "user-4711")
+    tasks(source, "by_user", col("user_id") == "user-4711")
     (line,) = [record.getMessage() for record in caplog.records if record.name == "lakebloom.spark.data_source"]
-    assert line in page.read_text()
+    assert line in (ROOT / "docs" / "DATA_SOURCE.md").read_text()

@@ -1,101 +1,131 @@
-"""The examples of the pages in docs/ run as they stand."""
+"""Every page that shows code can be pasted into a fresh shell, in order, and nothing else is needed.
+
+The pages are found, not listed: one that is new is tested. Where a page needs something else, such as a bucket, it says
+so in bold, **Needs**, above its code, and `NEEDS` says how the test gives it.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import subprocess
 import sys
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from lakebloom import BloomIndexConfig, Lakebloom
-from tests.storage.conftest import s3_endpoint, s3_options  # noqa: F401  (fixtures)
-from tests.test_package import ROOT, python_blocks
+from tests.pasting import blocks
+from tests.storage.conftest import s3_endpoint, s3_options_for  # noqa: F401  (a fixture)
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
-
-
-@pytest.fixture
-def events(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table of 10,000 users in ten files, an index `by_user` over it in `indexes`, and this directory as ours."""
-    users = spark.range(0, 10_000, 1, 10).selectExpr("concat('user-', id) AS user_id", "id AS amount")
-    users.write.parquet(str(tmp_path / "events"))
-    lake = Lakebloom(spark, tmp_path / "indexes")
-    lake.create_index(tmp_path / "events", BloomIndexConfig("by_user", ["user_id"], global_filter=True))
-    monkeypatch.chdir(tmp_path)
-
-
-@pytest.mark.usefixtures("events")
-def test_lookups(capsys: pytest.CaptureFixture[str]) -> None:
-    names: dict[str, Any] = {}
-    for block in python_blocks(ROOT / "docs/LOOKUPS.md"):
-        exec(compile(block, "LOOKUPS.md", "exec"), names)
-    assert "200 rows to erase, in at most 10 files" in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("events")
-def test_joins(spark: SparkSession, tmp_path: Path) -> None:
-    users = spark.createDataFrame([("user-7",), ("nobody",)], "user_id string")
-    names: dict[str, Any] = {"lake": Lakebloom(spark, "indexes"), "users": users, "orders": users}
-    names["events"] = spark.read.parquet(str(tmp_path / "events"))
-    for block in python_blocks(ROOT / "docs/JOINS.md"):
-        exec(compile(block, "JOINS.md", "exec"), names)
-
-
-def pasted(page: str, directory: Path) -> str:
-    """Paste a page into a fresh shell in an empty directory, as a newcomer does, and return what it prints.
-
-    Nothing is defined but what the page defines.
-    """
-    text = "\n".join(python_blocks(ROOT / "docs" / page))
-    shell = subprocess.run(
-        [sys.executable, "-i", "-q"], input=text, cwd=directory, capture_output=True, text=True, timeout=600
-    )
-    assert "Traceback" not in shell.stderr, shell.stderr
-    return shell.stdout
-
-
-@pytest.mark.slow
-def test_quickstart_can_be_pasted(tmp_path: Path) -> None:
-    # The keys are random, and now and then a filter says perhaps for one that it does not hold.
-    printed = pasted("QUICKSTART.md", tmp_path)
-    assert re.search("3[6-9] of 40 files skipped", printed)
-    assert re.search("[1-4] of 40 files read", printed)
-    assert {path.name for path in tmp_path.iterdir()} == {"quickstart"}
-
-
-@pytest.mark.slow
-def test_sql_can_be_pasted(tmp_path: Path) -> None:
-    printed = pasted("SQL.md", tmp_path)
-    assert printed.count("by_user") >= 3
-    assert re.search(r"path\|\n\+-+\+\n\|/", printed)  # a file that can hold the user
-
-
-def test_object_stores(spark: SparkSession, tmp_path: Path, s3_options: dict[str, str]) -> None:  # noqa: F811
-    with urllib.request.urlopen(urllib.request.Request(f"{s3_options['endpoint']}/lake", method="PUT")):
-        lake = Lakebloom(spark, "s3://lake/indexes", options=s3_options)
-    spark.range(100).selectExpr("concat('user-', id) AS user_id").write.parquet(str(tmp_path / "events"))
-    lake.create_index(tmp_path / "events", BloomIndexConfig("by_user", ["user_id"]))
-    names: dict[str, Any] = {"options": s3_options}
-    for block in python_blocks(ROOT / "docs/OBJECT_STORES.md"):
-        exec(compile(block, "OBJECT_STORES.md", "exec"), names)
-
-
-RUN_ELSEWHERE = {
-    "OPERATIONS.md": "tests/spark/test_operations.py",
-    "LANCE.md": "tests/spark/test_lance.py",
-    "DATA_SOURCE.md": "tests/spark/test_data_source.py",
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {
+    page.name: page
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    if "```" in page.read_text()
 }
+RUN = ("python", "sh")
+LANGUAGES = {*RUN, "crontab", "json", "sql", "text", ""}
+"""The others show what is not typed into a shell. Those of a crontab are run by test_operations."""
 
 
-def test_every_page_with_examples_is_run() -> None:
-    here = (ROOT / "tests/spark/test_docs.py").read_text()
-    for page in (ROOT / "docs").rglob("*.md"):
-        if python_blocks(page):
-            runner = ROOT / RUN_ELSEWHERE[page.name] if page.name in RUN_ELSEWHERE else None
-            assert page.name in (here if runner is None else runner.read_text()), page
+def _bucket(endpoint: str) -> dict[str, str]:
+    with urllib.request.urlopen(urllib.request.Request(f"{endpoint}/lake", method="PUT")):
+        options = s3_options_for(endpoint)
+    return {
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ACCESS_KEY_ID": options["access_key_id"],
+        "AWS_SECRET_ACCESS_KEY": options["secret_access_key"],
+        "AWS_ALLOW_HTTP": "true",
+    }
+
+
+NEEDS: dict[str, Callable[[str], dict[str, str]]] = {"OBJECT_STORES.md": _bucket}
+"""What pages say they need, as an environment: a server of the tests is no part of the page."""
+
+
+def environment(**further: str) -> dict[str, str]:
+    """That of someone who has activated the virtual environment, and has nothing set for Spark."""
+    found = {key: value for key, value in os.environ.items() if not key.startswith(("PYSPARK_", "PYTHON", "LAKEBLOOM"))}
+    return {**found, "PATH": f"{Path(sys.executable).parent}:{found['PATH']}", **further}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty directory."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def pasted(home: Path, s3_endpoint: str) -> dict[str, dict[str, str | None]]:  # noqa: F811
+    """What all pages with code print, each in shells of its own."""
+    pages = [page for page in PAGES.values() if blocks(page, *RUN)]
+    needed = {key: value for page in pages for key, value in _needed(page, s3_endpoint).items()}
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests/pasting.py", *pages],
+        cwd=home,
+        env=environment(**needed),
+        capture_output=True,
+        text=True,
+        timeout=1200,
+    )
+    assert done.returncode == 0, done.stderr[-5000:]
+    return {Path(page).name: outcome for page, outcome in json.loads(done.stdout).items()}
+
+
+def _needed(page: Path, endpoint: str) -> dict[str, str]:
+    assert ("**Needs** " in page.read_text()) == (page.name in NEEDS), f"{page.name}: what it needs is not in NEEDS"
+    return NEEDS[page.name](endpoint) if page.name in NEEDS else {}
+
+
+@pytest.mark.parametrize("page", [page.name for page in PAGES.values() if blocks(page, *RUN)])
+def test_a_page_can_be_pasted(pasted: dict[str, dict[str, str | None]], page: str) -> None:
+    assert pasted[page]["error"] is None
+    assert "Warning" not in (pasted[page]["said"] or "")
+
+
+def test_pages_keep_their_promises(pasted: dict[str, dict[str, str | None]], home: Path) -> None:
+    printed = {page: outcome["printed"] or "" for page, outcome in pasted.items()}
+    # Keys are random, and now and then a filter says perhaps for one that it does not hold.
+    assert re.search("3[6-9] of 40 files skipped", printed["QUICKSTART.md"])
+    assert printed["SQL.md"].count("by_user") >= 3
+    assert re.search(r"path\|\n\+-+\+\n\|/", printed["SQL.md"])  # a file that can hold the user
+    assert "200 rows to erase, in at most 10 files" in printed["LOOKUPS.md"]
+    shown = (ROOT / "README.md").read_text()
+    explained = re.search(r"^spark_catalog.default.events: .*?\n\n?(?=\S|\Z)", printed["README.md"], re.S | re.M)
+    assert explained is not None, printed["README.md"]
+    for line in explained[0].splitlines()[1:]:
+        if "#" not in line and "read" not in line:  # sizes and the order of files differ between machines
+            assert line in shown
+    folders = {path.name for path in home.iterdir()}
+    assert {"quickstart", "sql", "lookups", "joins", "source", "stores", "cli", "operations"} <= folders
+    assert not (home / "operations/indexes").exists()  # the page ends with their removal
+
+
+def test_code_says_what_it_is() -> None:
+    for page in PAGES.values():
+        fences = [line.removeprefix("```").strip() for line in page.read_text().splitlines() if line.startswith("```")]
+        assert {*fences[::2]} <= LANGUAGES, page
+        assert not any(fences[1::2]), f"{page}: a block that does not end"
+        quiet = [text for _, text in blocks(page, "") if re.search(r"^(import|from) \w|^lakebloom \w", text, re.M)]
+        assert not quiet, f"{page}: code that nobody runs: {quiet[0]}"
+
+
+def test_a_page_that_cannot_be_pasted_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nfor i in range(3):\n    print(i)\nprint('end')\n```\n```python\nprint(1 / 0)\n```\n")
+    unknown = tmp_path / "unknown.md"
+    unknown.write_text("```python\nx = 1\n```\n```python\nprint(x, spark)\n```\n")
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests/pasting.py", page, unknown], capture_output=True, text=True, check=True
+    )
+    first, second = json.loads(done.stdout).values()
+    assert "SyntaxError" in first["error"]  # the loop needs an empty line behind it
+    assert "NameError" in second["error"]
+    assert "spark" in second["error"]

@@ -39,7 +39,6 @@ from tests.lance.datasets import (
 from tests.spark.support import fresh_name
 from tests.spark.support import write as write_parquet
 from tests.storage.conftest import BUCKET, s3_endpoint, s3_options  # noqa: F401  (fixtures)
-from tests.test_package import ROOT, python_blocks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -180,12 +179,3 @@ def test_configuration_of_zones() -> None:
     assert zones == BloomIndexConfig("x", ["k"], "auto", 50, 100, True)
     with pytest.raises(InvalidArgumentError):
         BloomIndexConfig.lance("x", ["k"], granularity=0)
-
-
-def test_examples_in_the_documentation(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {"spark": spark}
-    blocks = python_blocks(ROOT / "docs" / "LANCE.md")
-    assert len(blocks) >= 4
-    for block in blocks:
-        exec(compile(block, "LANCE.md", "exec"), names)

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,22 +15,12 @@ from lakebloom import BloomIndexConfig, Lakebloom
 from lakebloom.errors import IndexNotFoundError
 from tests.index.lake import Lake
 from tests.spark.support import keys
-from tests.test_package import ROOT, python_blocks
+from tests.test_package import ROOT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PAGE = ROOT / "docs/OPERATIONS.md"
-
-
-def test_the_page(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-    for block in python_blocks(PAGE):
-        # The session is that of all tests, and lives on.
-        exec(compile(block.replace("spark.stop()\n", ""), PAGE.name, "exec"), names)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["operations"]
-    assert not (tmp_path / "operations" / "indexes").exists()
 
 
 def crontab() -> tuple[dict[str, str], list[str]]:

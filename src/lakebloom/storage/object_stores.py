@@ -13,6 +13,7 @@ A store that accepts a request and never answers is given up: an attempt after `
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["connect"]
 
+_ALLOW_HTTP_VARIABLE = "AWS_ALLOW_HTTP"
 # obstore takes these in another argument than the store's own keys.
 _CLIENT_KEYS = frozenset(
     {
@@ -82,6 +84,8 @@ def connect(uri: str, options: Mapping[str, str]) -> ObjectStore:
 def _arguments(options: Mapping[str, str]) -> dict[str, Any]:
     retries: dict[str, Any] = {"max_retries": _MOST_RETRIES, "retry_timeout": _RETRY_TIMEOUT}
     arguments: dict[str, Any] = {"config": {}, "client_options": dict(_LIMITS), "retry_config": retries}
+    if allow_http := os.environ.get(_ALLOW_HTTP_VARIABLE):
+        arguments["client_options"]["allow_http"] = allow_http  # obstore does not look once it is given other limits
     for key, value in options.items():
         name = key.lower()
         if name in _CLIENT_KEYS:
