@@ -17,7 +17,9 @@ SPARK_HALF := tests/spark/rule tests/spark/skipping $(sort $(wildcard tests/spar
 # Spark starts its workers with the first python3 on PATH unless told otherwise.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
-.PHONY: help test check core fast demo lock clean bench-kernels bench-build bench-needle bench bench-embed bench-join bench-lookup bench-scale bench-size bench-start compat fuzz
+newcomer_options = $(if $(UPDATE),--update) $(if $(ONLY),--installed $(ONLY))
+
+.PHONY: newcomer help test check core fast demo lock clean bench-kernels bench-build bench-needle bench bench-embed bench-join bench-lookup bench-scale bench-size bench-start compat fuzz
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -91,6 +93,9 @@ fuzz: $(STAMP) ## random queries (N=3000), hostile files (HOSTILE=10000), kills 
 
 bench-join: $(BENCH_STAMP) ## a join whose rows have mostly no partner, with and without
 	@. tools/java && $(BIN)/python -m bench.join
+
+newcomer: $(STAMP) ## a first hour from a wheel in an empty environment, every message compared; UPDATE=1 rewrites them
+	@. tools/java && . tools/chromium && $(BIN)/python -m tests.newcomer.play $(newcomer_options)
 
 lock: $(STAMP) ## resolve the newest versions into constraints.txt
 	@$(BIN)/python -m pip install -q uv

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib
+import importlib.metadata
 import pickle
 import pkgutil
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from packaging.requirements import Requirement
 
 import lakebloom
 from lakebloom import errors
@@ -146,6 +148,17 @@ def test_errors_survive_pickling(error: type[errors.LakebloomError]) -> None:
 @pytest.mark.parametrize("module", [info.name for info in pkgutil.walk_packages([str(SOURCE)], "lakebloom.")])
 def test_examples_in_docstrings(module: str) -> None:
     assert doctest.testmod(importlib.import_module(module)).failed == 0
+
+
+def test_the_extra_for_spark_brings_what_its_tasks_import() -> None:
+    # `mapInArrow` imports pandas and pyarrow in each task; `make newcomer` installs the wheel and builds with it.
+    ours = [Requirement(text) for text in importlib.metadata.requires("lakebloom") or ()]
+    extra = {each.name: each for each in ours if each.marker is not None and each.marker.evaluate({"extra": "spark"})}
+    assert "sql" in extra["pyspark"].extras
+    assert not extra["pandas"].specifier.contains("3.0.0"), "Spark warns of pandas 3 at every start"
+    sparks = [Requirement(text) for text in importlib.metadata.requires("pyspark") or ()]
+    brought = {each.name for each in sparks if each.marker is not None and each.marker.evaluate({"extra": "sql"})}
+    assert {"pandas", "pyarrow"} <= brought
 
 
 def test_every_configuration_key_is_documented() -> None:
