@@ -516,6 +516,7 @@ class Lakebloom:
         if auto_refresh:
             self._watched_writes().start()
         skipping = self._rule()
+        skipping.advisor.wake()
         self._publish()
         skipping.install()
 

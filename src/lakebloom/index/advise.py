@@ -227,13 +227,18 @@ class Advisor:
         """Leave an index alone that was given its time and did not answer."""
         self._resting_until_s[name] = time.monotonic() + _REST_S
 
+    def wake(self) -> None:
+        """Ask all indexes again, also those that did not answer: something may have changed."""
+        self._resting_until_s.clear()
+
     def _question(self, name: str, reading: Reading) -> Callable[[], Advice | Unanswered]:
         ask = lambda: self._reader(name).with_newest(lambda snapshot: _advice(name, snapshot, reading))  # noqa: E731
         return lambda: _caught(name, ask)
 
     def _answer(self, name: str, found: Advice | Unanswered | TimeoutError | None) -> Advice | Unanswered:
         if found is None:
-            return Unanswered(name, Reason.TIMED_OUT, f"it did not answer before, and is not asked for {_REST_S:.0f} s")
+            message = f"it did not answer before, and is not asked for {_REST_S:.0f} s; enable() asks it at once"
+            return Unanswered(name, Reason.TIMED_OUT, message)
         if isinstance(found, TimeoutError):
             self.rest(name)
             return Unanswered(name, Reason.TIMED_OUT, str(found))

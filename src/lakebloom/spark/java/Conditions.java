@@ -41,6 +41,7 @@ import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
+import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -240,6 +241,9 @@ public final class Conditions {
             return null;
         }
         Literal literal = (Literal) other;
+        if (column instanceof StaticInvoke && ((StaticInvoke) column).functionName().equals("readSidePadding")) {
+            throw new Literals.NoForm("CHAR_PADDING");
+        }
         if (path(column) == null && column.dataType() instanceof BooleanType) {
             return booleans(e, column, literal.value());
         }

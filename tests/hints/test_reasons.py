@@ -1,0 +1,400 @@
+"""Each remedy of docs/REASONS.md is followed: a query that meets the reason, the remedy, and a query that does not.
+
+Where the remedy says that none is needed, the query has the rows that it has without an index, and that is all.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F  # noqa: N812
+
+from lakebloom import BloomIndexConfig, Lakebloom
+from lakebloom.index.catalog import Catalog
+from lakebloom.predicate.reasons import Reason
+from tests.hints.registry import Registry
+from tests.spark.skipping.support import configured
+from tests.spark.skipping.test_failures import Hanging
+from tests.spark.support import fresh_name, write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+FILES, ROWS = 6, 20
+SHUFFLED = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.lakebloom.join.minBytes": "0"}
+case = Registry({})
+
+
+class World:
+    """A table of six files, each with keys of its own, an index over its keys, and a session that uses it."""
+
+    def __init__(self, spark: SparkSession, lake: Lakebloom, home: Path, reason: Reason) -> None:
+        self.spark, self.lake, self.home, self.reason = spark, lake, home, reason
+        self.table = home / "t"
+        self.met_times = 0
+        for file in range(FILES):
+            self.add(file)
+        self.index("by_k", ["k"])
+
+    def add(self, file: int, where: str = "") -> None:
+        keys = range(file * ROWS, (file + 1) * ROWS)
+        columns = {"k": pa.array(keys, pa.int64()), "i": pa.array(keys, pa.int32()), "v": pa.array(keys, pa.int64())}
+        write(self.table / where / f"{file}.parquet", {**columns, "s": pa.array([f"s{key}" for key in keys])})
+
+    def index(self, name: str, columns: list[str], source: object = None, **options: object) -> None:
+        config = BloomIndexConfig(name, columns, **{"fpp": 1e-6, **options})  # type: ignore[arg-type]
+        self.lake.create_index(source or self.table, config)
+
+    def frame(self, condition: str = "", path: Path | None = None) -> DataFrame:
+        frame = self.spark.read.parquet(str(path or self.table))
+        return frame.where(condition) if condition else frame
+
+    def reasons(self, frame: DataFrame) -> set[Reason]:
+        report = self.lake.explain(frame)
+        found = {join.reason for join in report.joins}
+        for scan in report.scans:
+            found |= {*scan.reasons, *(part.reason for part in scan.parts), *(index.reason for index in scan.indexes)}
+        return {reason for reason in found if reason is not None}
+
+    def meets(self, frame: DataFrame) -> None:
+        """The query has the reason, and the remedy is printed with it."""
+        assert self.reason in self.reasons(frame), self.lake.explain(frame)
+        shown = str(self.lake.explain(frame))
+        assert self.reason.value in shown or self.reason.remedy.startswith("none"), shown
+        self.met_times += 1
+
+    def is_out(self, frame: DataFrame) -> None:
+        assert self.reason not in self.reasons(frame), self.lake.explain(frame)
+
+    def needs_none(self, make: Callable[[], DataFrame]) -> None:
+        """The rows are those without an index."""
+        assert self.reason.remedy.startswith("none")
+        frame = make()
+        self.meets(frame)
+        found = sorted(map(repr, frame.collect()))
+        self.lake.disable()
+        assert found == sorted(map(repr, make().collect()))
+        self.lake.enable()
+
+    @contextmanager
+    def join(self) -> Iterator[tuple[DataFrame, DataFrame]]:
+        """Two tables to be joined with a shuffle; the first has a global filter."""
+        self.index("joined", ["k"], global_filter=True)
+        write(self.home / "orders/0.parquet", {"k": pa.array([*range(300)], pa.int64()), "w": pa.array([*range(300)])})
+        with configured(self.spark, SHUFFLED):
+            yield self.frame(), self.frame(path=self.home / "orders")
+
+
+@case("NO_INDEX")
+def _(world: World) -> None:
+    world.meets(world.frame("v = 7"))
+    world.index("by_v", ["v"])
+    world.is_out(world.frame("v = 7"))
+
+
+@case("TYPE_MISMATCH")
+def _(world: World) -> None:
+    world.index("by_s", ["s"])
+    world.meets(world.frame("k = 1.5D"))
+    world.is_out(world.frame("k = 1"))
+
+
+@case("COLLATION")
+def _(world: World) -> None:
+    world.index("by_s", ["s"])
+    lower = world.spark.read.schema("k BIGINT, s STRING COLLATE UTF8_LCASE").parquet(str(world.table))
+    world.meets(lower.where("s = 'S7'"))
+    world.is_out(world.frame("s = 's7'"))
+
+
+@case("CHAR_PADDING")
+def _(world: World) -> None:
+    database = fresh_name()
+    world.spark.sql(f"CREATE DATABASE {database} LOCATION '{world.home}/db'")
+    try:
+        world.spark.sql(f"CREATE TABLE {database}.t (c CHAR(5), k BIGINT) USING parquet")
+        world.spark.sql(f"INSERT INTO {database}.t VALUES ('ab', 1)")
+        world.index("by_key", ["k"], f"{database}.t")
+        world.meets(world.spark.table(f"{database}.t").where("c = 'ab'"))
+        world.spark.sql(f"CREATE TABLE {database}.u USING parquet AS SELECT rtrim(c) AS c, k FROM {database}.t")
+        world.index("by_c", ["c"], f"{database}.u")  # stored as string
+        world.is_out(world.spark.table(f"{database}.u").where("c = 'ab'"))
+    finally:
+        world.spark.sql(f"DROP DATABASE {database} CASCADE")
+
+
+@case("NEGATED")
+def _(world: World) -> None:
+    world.needs_none(lambda: world.frame("k <> 7"))
+
+
+@case("NOT_SUPPORTED")
+def _(world: World) -> None:
+    world.index("by_s", ["s"])
+    world.meets(world.frame("upper(s) = 'S7'"))
+    world.is_out(world.frame("s = 's7'"))
+
+
+@case("IN_LIST_TOO_LONG")
+def _(world: World) -> None:
+    values = [1_000_000 + number for number in range(10_001)]
+    world.meets(world.frame(f"k IN ({', '.join(map(str, values))})"))
+    half = len(values) // 2
+    for part in (values[:half], values[half:]):
+        world.is_out(world.frame(f"k IN ({', '.join(map(str, part))})"))
+
+
+@case("NOT_NEEDED")
+def _(world: World) -> None:
+    world.lake.delete_index("by_k")
+    world.index("by_both", ["k", "s"])
+    world.needs_none(lambda: world.frame("k = 100000 AND s = 'nobody'"))
+
+
+@case("OR_NOT_ANSWERED")
+def _(world: World) -> None:
+    world.meets(world.frame("k = 7 OR v = 30"))
+    world.index("by_v", ["v"])
+    world.is_out(world.frame("k = 7 OR v = 30"))
+    for side in ("k = 7", "v = 30"):
+        world.is_out(world.frame(side))
+
+
+def _by_day(world: World) -> Path:
+    for day in range(3):
+        write(world.home / f"days/day={day}/0.parquet", {"k": pa.array([day * 10, day * 10 + 1], pa.int64())})
+    world.index("by_day_k", ["k"], world.home / "days")
+    return world.home / "days"
+
+
+@case("PARTITIONS")
+def _(world: World) -> None:
+    days = _by_day(world)
+    world.needs_none(lambda: world.frame("day = 1 AND k = 10", days))
+
+
+@case("PARTITION_IN_OR")
+def _(world: World) -> None:
+    days = _by_day(world)
+    world.meets(world.frame("k = 1 OR day = 2", days))
+    for side in ("k = 1", "day = 2"):
+        world.is_out(world.frame(side, days))
+
+
+@case("NOT_SELECTIVE")
+def _(world: World) -> None:
+    world.index("coarse", ["v"], fpp=0.1)
+    many = ", ".join(map(str, range(2000, 2100)))
+    world.meets(world.frame(f"v IN ({many})"))
+    world.is_out(world.frame("v IN (2000, 2001)"))
+    world.lake.delete_index("coarse", force=True)
+    world.index("fine", ["v"], fpp=1e-6)
+    world.is_out(world.frame(f"v IN ({many})"))
+
+
+@case("NO_USABLE_PREDICATE")
+def _(world: World) -> None:
+    world.meets(world.frame())
+    world.is_out(world.frame("k = 7"))
+
+
+@case("NEEDS_ALL_ROWS")
+def _(world: World) -> None:
+    world.meets(world.frame().limit(50).where("k = 7"))
+    world.is_out(world.frame("k = 7").limit(50))
+
+
+@case("NO_MATCHING_INDEX")
+def _(world: World) -> None:
+    write(world.home / "other/0.parquet", {"k": pa.array([1], pa.int64())})
+    world.meets(world.frame("k = 1", world.home / "other"))
+    world.index("other", ["k"], world.home / "other")
+    world.is_out(world.frame("k = 1", world.home / "other"))
+
+
+@case("READ_DIFFERS")
+def _(world: World) -> None:
+    with configured(world.spark, {"spark.sql.caseSensitive": "true"}):
+        world.meets(world.frame("k = 7"))
+    world.is_out(world.frame("k = 7"))
+    with configured(world.spark, {"spark.sql.caseSensitive": "true"}):
+        world.lake.delete_index("by_k", force=True)
+        world.index("by_k", ["k"])  # for this reading
+        world.is_out(world.frame("k = 7"))
+
+
+@case("UNSUPPORTED_TABLE")
+def _(world: World) -> None:
+    target = world.home / "streamed"
+    write(target / "0.parquet", {"k": pa.array([1], pa.int64())})
+    world.index("streamed", ["k"], target)
+    (target / "0.parquet").unlink()
+    stream = world.spark.readStream.schema("k BIGINT").parquet(str(world.table)).writeStream.format("parquet")
+    stream = stream.option("checkpointLocation", f"{world.home}/check").trigger(availableNow=True)
+    stream.start(str(target)).awaitTermination()
+    world.needs_none(lambda: world.frame("k = 7", target))
+
+
+@case("CACHED")
+def _(world: World) -> None:
+    cached = world.frame().cache()
+    world.meets(cached.where("k = 7"))
+    cached.unpersist()
+    world.is_out(world.frame("k = 7"))
+
+
+@case("STALE_FILES")
+def _(world: World) -> None:
+    world.add(FILES)
+    world.meets(world.frame("k = 7"))
+    world.lake.refresh_index("by_k")
+    world.is_out(world.frame("k = 7"))
+
+
+@case("STALE_FILTER")
+def _(world: World) -> None:
+    with world.join() as (users, orders):
+        world.add(FILES)
+        users = world.frame()
+        with configured(world.spark, {"spark.lakebloom.join.mergeMaxBytes": "10"}):
+            world.meets(orders.join(users, "k"))
+        world.is_out(orders.join(users, "k"))  # the limit is higher again
+        with configured(world.spark, {"spark.lakebloom.join.mergeMaxBytes": "10"}):
+            world.lake.refresh_index("joined")
+            world.is_out(orders.join(users, "k"))
+
+
+@case("JOIN_NOT_SAFE")
+def _(world: World) -> None:
+    with world.join() as (users, orders):
+        world.needs_none(lambda: orders.join(users, "k", "left_outer"))
+
+
+@case("BROADCAST_JOIN")
+def _(world: World) -> None:
+    with world.join() as (users, orders):
+        world.needs_none(lambda: orders.join(F.broadcast(users), "k"))
+
+
+@case("JOIN_TOO_SMALL")
+def _(world: World) -> None:
+    with world.join() as (users, orders):
+        with configured(world.spark, {"spark.lakebloom.join.minBytes": str(1 << 30)}):
+            world.meets(orders.join(users, "k"))
+        world.is_out(orders.join(users, "k"))
+
+
+@case("RUNTIME_FILTER")
+def _(world: World) -> None:
+    forced = {
+        "spark.sql.optimizer.runtime.bloomFilter.enabled": "true",
+        "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold": "0",
+    }
+    with world.join() as (users, orders), configured(world.spark, forced):
+        world.needs_none(lambda: orders.join(users.where("v < 5"), "k"))
+
+
+@case("INDEX_UNREADABLE")
+def _(world: World) -> None:
+    for path in (world.home / "indexes").rglob("units.arrow"):
+        path.write_bytes(b"damage")
+    world.meets(world.frame("k = 7"))
+    assert not world.lake.verify_index("by_k").ok
+    world.lake.repair_index("by_k")
+    assert world.lake.verify_index("by_k").ok
+    world.is_out(world.frame("k = 7"))
+
+
+@case("TIMED_OUT")
+def _(world: World) -> None:
+    answers, sound = threading.Event(), world.lake._catalog
+    world.lake.disable()
+    world.lake._catalog = Catalog(sound.location, wrap=lambda storage: Hanging(storage, answers))  # type: ignore[return-value]
+    world.lake._readers.clear()
+    try:
+        with configured(world.spark, {"spark.lakebloom.query.timeoutMs": "50"}):
+            world.lake.enable()
+            world.meets(world.frame("k = 7"))
+    finally:
+        answers.set()
+    with configured(world.spark, {"spark.lakebloom.query.timeoutMs": "600000"}):
+        world.lake.enable()
+        world.is_out(world.frame("k = 7"))
+
+
+@case("DELETED")
+def _(world: World) -> None:
+    world.lake.delete_index("by_k")
+    world.meets(world.frame("k = 7"))
+    world.lake.restore_index("by_k")
+    world.is_out(world.frame("k = 7"))
+
+
+@case("DISABLED")
+def _(world: World) -> None:
+    world.lake.disable()
+    world.meets(world.frame("k = 7"))
+    world.lake.enable()
+    world.is_out(world.frame("k = 7"))
+
+
+@case("PLANNED_BEFORE")
+def _(world: World) -> None:
+    frame = world.frame("v = 7")
+    frame.collect()
+    world.index("by_v", ["v"])
+    world.meets(frame)
+    world.is_out(world.frame("v = 7"))
+
+
+@case("NOT_REPEATABLE")
+def _(world: World) -> None:
+    """Of ``prune_join``, which logs it: its keys are drawn anew when the query runs."""
+    logged = _Logged()
+    logging.getLogger("lakebloom").addHandler(logged)
+    try:
+        drawn = world.spark.range(3).select((F.rand() * 100).cast("bigint").alias("k"))
+        assert len(world.lake.prune_join(world.frame(), drawn, "k").inputFiles()) == FILES
+        assert "NOT_REPEATABLE" in logged.text
+        world.met_times += 1
+        logged.text = ""
+        drawn.write.parquet(str(world.home / "drawn"))  # to a table first
+        kept = world.spark.createDataFrame([(7,)], "k bigint")
+        assert len(world.lake.prune_join(world.frame(), kept, "k").inputFiles()) == 1
+        world.lake.prune_join(world.frame(), world.frame(path=world.home / "drawn"), "k")
+        assert "NOT_REPEATABLE" not in logged.text
+    finally:
+        logging.getLogger("lakebloom").removeHandler(logged)
+
+
+class _Logged(logging.Handler):
+    text = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.text += record.getMessage()
+
+
+@pytest.mark.parametrize("code", [reason.value for reason in Reason if reason.value in case.cases])
+def test_the_remedy_leads_out(spark: SparkSession, tmp_path: Path, code: str) -> None:
+    lake = Lakebloom(spark, tmp_path / "indexes")
+    world = World(spark, lake, tmp_path, Reason(code))
+    lake.enable()
+    try:
+        case.cases[code](world)
+    finally:
+        lake.disable()
+    assert world.met_times, "the case never met the reason that it is about"
+
+
+def test_every_reason_has_a_case() -> None:
+    case.require_complete({reason.value for reason in Reason}, "docs/REASONS.md")
