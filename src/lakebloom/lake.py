@@ -541,7 +541,7 @@ class Lakebloom:
 
         if self._writes is None:
             newest = partial(self._catalog.newest_entries, _LISTED_S)
-            self._writes = WriteWatch(self._spark, newest, self.refresh_index)
+            self._writes = WriteWatch(self._spark, newest, partial(self.refresh_index, progress=False))
         return self._writes
 
     def explain(self, query: DataFrame | str, predicate: Predicate | str | None = None) -> QueryReport:

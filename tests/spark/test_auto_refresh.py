@@ -97,17 +97,23 @@ def test_tables_of_the_catalog(spark: SparkSession, lake: Lakebloom, database: s
 
 
 def test_all_files_are_others(spark: SparkSession, lake: Lakebloom, database: str, tmp_path: Path) -> None:
-    """A table that lost its files may be a mistake: it is refreshed, or the status says why not; nothing is forced."""
+    """One that got others in their place is refreshed. One that lost them may be a mistake: nothing is forced."""
     for name in ("directory", "made"):
         spark.range(0, 10, 1, 1).write.parquet(str(tmp_path / name))
         lake.create_index(str(tmp_path / name), BloomIndexConfig(name, ["id"]))
     shutil.rmtree(tmp_path / "made")
+    spark.range(0, 10, 1, 1).write.saveAsTable(f"{database}.emptied")
+    lake.create_index(f"{database}.emptied", BloomIndexConfig("emptied", ["id"]))
     lake.enable(auto_refresh=True)
+    spark.sql(f"TRUNCATE TABLE {database}.emptied")
     spark.sql(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/directory' USING parquet SELECT id FROM range(5)")
     spark.sql(f"CREATE TABLE {database}.made USING parquet LOCATION '{tmp_path}/made' AS SELECT id FROM range(5)")
     assert lake.wait_for_refresh(WAIT_S)
-    for status in lake.status():
-        assert status.refresh_problem or (status.version, status.lag) == (2, 0), status
+    for name in ("directory", "made"):
+        (status,) = lake.status(name)
+        assert (status.version > 1, status.lag, status.refresh_problem) == (True, 0, ""), status
+    (status,) = lake.status("emptied")
+    assert (status.version, "TABLE_SHRUNK" in status.refresh_problem) == (1, True), status
 
 
 def test_a_refresh_that_fails(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from lakebloom import BloomIndexConfig, Lakebloom
 from lakebloom.errors import IndexExistsError, IndexNotFoundError, InvalidArgumentError, PredicateSyntaxError
 from lakebloom.spark.statements import CreateIndex, DropIndex, OneIndex, ShowIndexes, parse_statement
+from lakebloom.spark.table_functions import _handlers
+from tests.test_package import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,3 +127,20 @@ def test_what_is_not_there(spark: SparkSession, tmp_path: Path) -> None:
             lake.sql(statement)
     with pytest.raises(InvalidArgumentError, match="fpp"):
         lake.sql("CREATE BLOOM INDEX i ON t (k) OPTIONS (fpp = 2)")
+
+
+def test_the_table_functions_are_documented() -> None:
+    page = (ROOT / "docs/SQL.md").read_text()
+    for name, (_, columns) in _handlers("nowhere", {}).items():
+        (line,) = [line for line in page.splitlines() if line.startswith(f"| `{name}(")]
+        named = re.findall(r"`(\w+)`", line.split("|")[2])
+        assert named == re.findall(r"(?:^|, )(\w+) (?=[a-z])", columns), name
+
+
+def test_every_statement_is_documented() -> None:
+    page = (ROOT / "docs/SQL.md").read_text()
+    verbs = {text.split()[0].upper() for text, _ in MEANINGS} - {"DESC"}
+    assert all(re.search(rf"^\| `{verb} ", page, re.MULTILINE) for verb in verbs), verbs
+    assert verbs == {
+        *["CREATE", "REFRESH", "OPTIMIZE", "VACUUM", "VERIFY", "REPAIR", "DROP", "RESTORE", "SHOW", "DESCRIBE"]
+    }

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from lakebloom.errors import LakebloomError, UnsupportedSessionError
+from lakebloom.errors import BuildFailedError, LakebloomError, UnsupportedSessionError
 from lakebloom.index.maintain.auto_refresh import AutoRefresh, Written, indexes_over
 from lakebloom.spark.jvm import new_object
+from lakebloom.spark.messages import cause
 from lakebloom.spark.rule.callback import Callback, exposed, new_secret
 from lakebloom.spark.sources import is_connect
 from lakebloom.storage import from_decoded
@@ -50,8 +51,9 @@ class WriteWatch:
 
         self._spark: Any = spark
         self._entries = entries
+        self._refresh_index = refresh
         ensure_callback_server_started(self._spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
-        self.background = AutoRefresh(self._indexes, refresh)
+        self.background = AutoRefresh(self._indexes, self._refresh)
         secret = new_secret()
         callback = exposed(_Written(self.background), secret)
         self._java = new_object(spark, "WriteWatch", self._spark._jsparkSession, callback, secret)
@@ -74,8 +76,26 @@ class WriteWatch:
         try:
             self._spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(round(limit_s * 1000))
         except Exception:
-            return False  # the bus did not come to its end, or the session did
+            if not self._is_over():
+                return False  # another listener holds the bus
         return self.background.wait(timeout_s)
+
+    def _refresh(self, name: str) -> None:
+        try:
+            self._refresh_index(name)
+        except LakebloomError:
+            if not self._is_over():
+                raise
+        except Exception as error:
+            if not self._is_over():
+                raise BuildFailedError(f"cannot refresh index {name!r}", found=cause(error)) from error
+
+    def _is_over(self) -> bool:
+        """Whether the session ended, and what failed because of it is nobody's problem."""
+        try:
+            return bool(self._spark.sparkContext._jsc.sc().isStopped())
+        except Exception:
+            return True
 
     def _listeners(self) -> Any:
         return self._spark._jsparkSession.listenerManager()
