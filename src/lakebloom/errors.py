@@ -44,10 +44,11 @@ to the driver.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+import functools
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 from lakebloom.display.secrets import without_secrets
 from lakebloom.display.visible import visible
@@ -209,6 +210,26 @@ class WrongCallError(InvalidArgumentError, TypeError):
             found=", ".join(unknown),
             hint=hint or f"its arguments are {', '.join(names)}",
         )
+
+
+CallT = TypeVar("CallT", bound="Callable[..., Any]")
+
+
+def typed_call(function: CallT) -> CallT:
+    """Let a wrong call of a function be a WrongCallError, which is a TypeError that says more."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+    @functools.wraps(function)
+    def call(*args: Any, **given: Any) -> Any:
+        try:
+            return function(*args, **given)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise  # it came from inside
+            raise WrongCallError.of(function.__name__, names, given, error) from None
+
+    return cast("CallT", call)
 
 
 class UnsupportedTypeError(LakebloomError, TypeError):

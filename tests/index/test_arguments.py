@@ -11,7 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from lakebloom import BloomIndexConfig, Lakebloom, col
+import lakebloom.parquet
+from lakebloom import BloomIndexConfig, Lakebloom, Sbbf, col
 from lakebloom.errors import (
     IndexNotFoundError,
     InvalidArgumentError,
@@ -102,6 +103,9 @@ MISTAKES: list[tuple[Callable[[Lakebloom], object], type[LakebloomError], str]] 
     (lambda lake: Lakebloom("orders"), InvalidArgumentError, "the first argument is a Spark session; found orders"),
     (lambda lake: Lakebloom(pd.DataFrame()), InvalidArgumentError, "the first argument is a Spark session"),
     (lambda lake: Lakebloom(location=None), InvalidArgumentError, "must be given"),
+    (lambda lake: lakebloom.parquet.embed("/x", colums=["k"]), WrongCallError, r"embed\(\) has no.*mean columns"),
+    (lambda lake: lakebloom.parquet.filters(), WrongCallError, r"filters\(\) was called wrongly; found missing 1"),
+    (lambda lake: Sbbf.for_items(10, fp=0.1), WrongCallError, r"for_items\(\) has no argument fp.*mean fpp"),
     (lambda lake: BloomIndexConfig("x", ["k"], fp=0.1), WrongCallError, r"BloomIndexConfig\(\) has no.*mean fpp"),
     (lambda lake: BloomIndexConfig("x", ["k"], globalFilter=True), WrongCallError, "did you mean global_filter"),
     (lambda lake: BloomIndexConfig("x", column=["k"]), WrongCallError, "did you mean columns"),

@@ -28,6 +28,7 @@ from lakebloom.errors import (
     EncryptedFileError,
     InvalidArgumentError,
     UnsupportedTypeError,
+    typed_call,
 )
 from lakebloom.parquet.footer import MAGIC, read_footer
 from lakebloom.parquet.rewriting import Rewriting
@@ -85,6 +86,7 @@ class EmbedReport(Printable):
         return [*Printable.shown(self), ("bytes added", sized(self.bytes_added))]
 
 
+@typed_call
 def embed(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str] | None = None,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakebloom.errors import ColumnNotFoundError, CorruptFooterError, FilterFormatError
+from lakebloom.errors import ColumnNotFoundError, CorruptFooterError, FilterFormatError, typed_call
 from lakebloom.parquet.embedded import EmbeddedFilter
 from lakebloom.parquet.metadata import Metadata, read_metadata
 from lakebloom.parquet.open_file import open_file
@@ -33,6 +33,7 @@ __all__ = ["filters", "might_contain"]
 _MOST_NAMES = 10
 
 
+@typed_call
 def filters(
     path: Source, columns: str | Sequence[str] | None = None, *, key_retriever: KeyRetriever | None = None
 ) -> list[EmbeddedFilter]:
@@ -68,6 +69,7 @@ def filters(
     return [found for found in located if found is not None]
 
 
+@typed_call
 def might_contain(path: Source, column: str, values: object, *, key_retriever: KeyRetriever | None = None) -> BoolArray:
     """Tell for each row group and value whether the value may be there: False is certain.
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lakebloom.errors import FilterMismatchError, InvalidArgumentError
+from lakebloom.errors import FilterMismatchError, InvalidArgumentError, typed_call
 from lakebloom.sbbf import bitsets, estimates, folding, sizing
 from lakebloom.sbbf.blocks import MAX_BLOCKS, WORDS_PER_BLOCK
 from lakebloom.sbbf.encoding import CANONICAL, Encoding, require_encoding
@@ -56,6 +56,7 @@ class Sbbf:
         self._widths = NO_WIDTH
 
     @classmethod
+    @typed_call
     def for_items(cls, ndv: int, fpp: float = 0.01, rule: sizing.SizingRule = "putze") -> Sbbf:
         """Return an empty filter that will hold ``ndv`` distinct values at a false-positive rate of ``fpp``.
 

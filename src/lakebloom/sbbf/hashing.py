@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as pt
 
+from lakebloom.errors import typed_call
 from lakebloom.sbbf.buffers import validity
 from lakebloom.sbbf.encoding import CANONICAL, Encoding, encode, require_encoding
 from lakebloom.sbbf.kernels import choose
@@ -78,6 +79,7 @@ def hash_array(array: pa.Array, encoding: Encoding = CANONICAL) -> tuple[HashArr
     return out, prepared.valid
 
 
+@typed_call
 def hash_values(values: object, *, type: pa.DataType | None = None, encoding: Encoding = CANONICAL) -> Any:
     """Return the XXH64 (seed 0) of each value's bytes as numpy uint64: a scalar for a scalar, otherwise an array.
 

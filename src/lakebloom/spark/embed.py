@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
-from lakebloom.errors import LakebloomError, NoFilesError, StorageError
+from lakebloom.errors import LakebloomError, NoFilesError, StorageError, typed_call
 from lakebloom.index.plan import FileGroup, Progress, SkippedFile, group_files, new_operation_id
 from lakebloom.index.progress import shown
 from lakebloom.parquet.embedding import column_names, embed
@@ -78,6 +78,7 @@ class _Request:
     options: Mapping[str, str]
 
 
+@typed_call
 def embed_lake(
     spark: SparkSession,
     path: str | os.PathLike[str],
