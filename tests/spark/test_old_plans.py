@@ -84,6 +84,7 @@ def test_keys_of_a_cache_count_while_it_holds_them(spark: SparkSession, lake: La
         "random": (draw.selectExpr("cast(rand() * 12 AS bigint) AS k"), False),
         "a random function": (draw.select(dice("id").alias("k")), False),
         "any rows": (spark.range(12).repartition(3).limit(4).selectExpr("id AS k"), False),
+        "a Python list": (spark.createDataFrame([(2,), (3,)], "k bigint"), True),
         "Python's rows": (spark.sparkContext.parallelize([(2,), (3,)]).toDF("k bigint"), False),
     }
     with skipping(lake):

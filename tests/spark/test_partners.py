@@ -204,6 +204,16 @@ def test_prune_join_needs_no_enable(spark: SparkSession, lake: Lakebloom, events
     assert (scan.files, scan.files_kept) == (FILES, 2)
 
 
+@pytest.mark.parametrize("kind", ["smallint", "int", "decimal(10,0)"])
+def test_prune_join_takes_keys_of_a_narrower_type(
+    spark: SparkSession, lake: Lakebloom, events: DataFrame, kind: str
+) -> None:
+    small = local(spark, [7, 120, None], kind)
+    pruned = lake.prune_join(events.union(events), small, "k")
+    assert len(pruned.inputFiles()) == 2
+    assert rows(pruned.join(small, "k")) == rows(events.union(events).join(small, "k"))
+
+
 def test_prune_join_twice_leaves_out_more(spark: SparkSession, lake: Lakebloom, events: DataFrame) -> None:
     few, fewer = local(spark, [7, 60, 120]), local(spark, [60, 400])
     once = lake.prune_join(events, few, "k")
@@ -241,7 +251,7 @@ def test_bad_input_of_prune_join(spark: SparkSession, lake: Lakebloom, events: D
     with pytest.raises(InvalidArgumentError, match="at least one column"):
         lake.prune_join(events, small, [])
     with pytest.raises(UnsupportedSourceError, match="keys of k"):
-        lake.prune_join(events, local(spark, [7], "int"), "k")
+        lake.prune_join(events, local(spark, ["'7'"], "string"), "k")
     with pytest.raises(UnsupportedSourceError):
         lake.prune_join(events.orderBy("v").limit(3), small, "k")
     with pytest.raises(UnsupportedSourceError):

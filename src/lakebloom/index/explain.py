@@ -14,7 +14,16 @@ import numpy as np
 
 from lakebloom.index.advise import Advice, Advisor, Reading, Unanswered
 from lakebloom.index.current_table import places_of
-from lakebloom.index.query_reports import FileState, IndexReport, PartReport, QueryReport, ScanReport, Use, unit_name
+from lakebloom.index.query_reports import (
+    FileState,
+    IndexReport,
+    JoinKeysReport,
+    PartReport,
+    QueryReport,
+    ScanReport,
+    Use,
+    unit_name,
+)
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.text import to_text
 from lakebloom.predicate.tree import And, Predicate
@@ -60,6 +69,22 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True):
         return cls(tuple(map(index_report, answers)), parts_of(advice), asked=True)
 
 
+class DescribedJoin(msgspec.Struct, frozen=True):
+    """A join whose other side's keys could have left out files of a scan; see ``JoinKeysReport``."""
+
+    join: str
+    side: str
+    column: str
+    key: str
+    reason: str
+    message: str
+
+    def report(self) -> JoinKeysReport:
+        """Return it as explain shows it."""
+        reason = Reason.of_unknown(self.reason)
+        return JoinKeysReport(self.join, self.side, self.column, self.key, reason, self.message)
+
+
 class DescribedScan(msgspec.Struct, frozen=True):
     """A scan of an optimized plan. ``cached`` is what a scan of Spark's cache prints; it has nothing else."""
 
@@ -91,6 +116,8 @@ class DescribedScan(msgspec.Struct, frozen=True):
     needs_all_rows: bool = False
     """Whether something above, or between the condition and the files, needs every row."""
     cached: str | None = None
+    joins: tuple[DescribedJoin, ...] = ()
+    """The joins that leave out none of its files, though an index knows their key."""
 
 
 def explain(
@@ -104,7 +131,22 @@ def explain(
     Indexes are asked again only about what the plan does not tell: why a condition is of no use, and what would be left
     out of a plan that was made without them.
     """
-    return QueryReport(tuple(_Explained(advisor, names, scan, timeout_s).report() for scan in scans))
+    return QueryReport(
+        tuple(_with_joins(_Explained(advisor, names, scan, timeout_s).report(), scan.joins) for scan in scans)
+    )
+
+
+def _with_joins(report: ScanReport, described: Sequence[DescribedJoin]) -> ScanReport:
+    """Add why joins skip nothing. Where nothing else does, that is the reason worth reading."""
+    if not described:
+        return report
+    joins = tuple(dict.fromkeys(join.report() for join in described))
+    if FileState.SKIPPED in report.states:
+        return replace(report, joins=joins)
+    own = [reason for reason in report.reasons if reason is not Reason.NO_USABLE_PREDICATE]
+    reasons = tuple(dict.fromkeys((*own, *(join.reason for join in joins))))
+    use = Use.PARTIAL if report.use is Use.FULL else report.use
+    return replace(report, joins=joins, reasons=reasons, use=use)
 
 
 def covers(entry: Entry, roots: Iterable[str]) -> bool:

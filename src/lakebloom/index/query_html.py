@@ -79,6 +79,9 @@ def _scan(scan: ScanReport) -> Iterator[str]:
         told = [(part, part.effect) for part in answered] + [(part, _told(why)) for part, why in scan.unanswered]
         cells = [(part.text, part.column or "", text) for part, text in told]
         yield look.table(("condition", "column", "what the index did, or why not"), cells)
+    if scan.joins:
+        joins = [(*join.place, _told(join.reason, join.message)) for join in scan.joins]
+        yield look.table(("join", "on", "why it skips nothing"), joins)
     yield from (f"<p>{look.escaped(_told(reason))}</p>" for reason in scan.other_reasons)
     kinds = [state.word for state in scan.states]
     if "skipped" in kinds:

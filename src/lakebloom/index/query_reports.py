@@ -16,6 +16,7 @@ __all__ = [
     "FileState",
     "IndexReport",
     "JoinFigures",
+    "JoinKeysReport",
     "JoinReport",
     "LastQuery",
     "PartReport",
@@ -94,6 +95,33 @@ class PartReport(Printable):
 
 
 @dataclass(frozen=True, slots=True)
+class JoinKeysReport(Printable):
+    """A join whose other side's keys could have skipped files of a scan, and did not."""
+
+    join: str
+    """The kind of join, as Spark calls it; Subquery where a column is compared with a subquery of one value."""
+    side: str
+    """The side of the join that the scan is on; empty for a subquery."""
+    column: str
+    key: str
+    """What the column is compared with, as SQL."""
+    reason: Reason
+    message: str = ""
+    """What was found that explains the reason, such as the number of keys."""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The join, and what it compares."""
+        return f"{self.join} join, {self.side} side" if self.side else "subquery", f"{self.column} = {self.key}"
+
+    def line(self) -> str:
+        """The report as text."""
+        join, condition = self.place
+        found = f" (found: {self.message})" if self.message else ""
+        return f"{join}, {condition}: skips nothing, {_with_remedy(self.reason)}{found}"
+
+
+@dataclass(frozen=True, slots=True)
 class ScanReport:
     """One scanned table of a query."""
 
@@ -122,6 +150,8 @@ class ScanReport:
     """The conditions by which Spark chose partitions, before any index was asked."""
     files_of_table: int | None = None
     """How many files all partitions have; None where nobody has listed them."""
+    joins: tuple[JoinKeysReport, ...] = ()
+    """The joins whose keys could have skipped files of this table, and did not."""
 
     @property
     def files(self) -> int:
@@ -191,6 +221,7 @@ class ScanReport:
             yield "  not answered by an index"
             width = max(len(part.text) for part, _ in missed)
             yield from (f"    {part.text:<{width}}  {_with_remedy(reason)}" for part, reason in missed)
+        yield from (f"  {join.line()}" for join in self.joins)
         yield from (f"  {_with_remedy(reason)}" for reason in self.other_reasons)
         if FileState.SKIPPED in self.states:
             each = self.files_for_each_character
@@ -209,8 +240,9 @@ class ScanReport:
 
     @property
     def other_reasons(self) -> list[Reason]:
-        """The reasons that stand beside no part and no index."""
+        """The reasons that stand beside no part, no index and no join."""
         told = {reason for _, reason in self.unanswered} | {index.reason for index in self.indexes}
+        told |= {join.reason for join in self.joins}
         return [reason for reason in self.reasons if reason not in told]
 
     @property

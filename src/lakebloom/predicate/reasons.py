@@ -95,7 +95,7 @@ class Reason(str, enum.Enum):
     NEEDS_ALL_ROWS = (
         "NEEDS_ALL_ROWS",
         "what lies between the condition and the files needs all rows: with fewer files the result would be another",
-        "put the condition below the limit, sample, window, aggregation or observation",
+        "put the condition or join below the limit, sample, window, aggregation or observation",
     )
     NO_MATCHING_INDEX = (
         "NO_MATCHING_INDEX",
@@ -175,7 +175,27 @@ class Reason(str, enum.Enum):
     NOT_REPEATABLE = (
         "NOT_REPEATABLE",
         "the keys of the small side may be others when the query runs",
-        "leave out what is random, or write the small side to a table first",
+        "leave out what is random, or fix the small side's rows with localCheckpoint()",
+    )
+    KEYS_AT_RUN_TIME = (
+        "KEYS_AT_RUN_TIME",
+        "Spark computes the keys of the other side of the join when the query runs",
+        "collect them first: lake.prune_join(table, other, on), or join with other.localCheckpoint()",
+    )
+    CACHE_NOT_FILLED = (
+        "CACHE_NOT_FILLED",
+        "the other side of the join is to be cached, and its rows are not in the cache yet",
+        "fill the cache first, for example with count(), and make the DataFrame again",
+    )
+    TOO_MANY_KEYS = (
+        "TOO_MANY_KEYS",
+        "the other side of the join is too large for its keys to be looked up",
+        "join with fewer keys, or raise spark.lakebloom.join.maxKeys (up to 10000) or spark.lakebloom.join.maxKeyBytes",
+    )
+    KEY_COMPUTED = (
+        "KEY_COMPUTED",
+        "the join compares something computed from the indexed column",
+        "compare the column itself, and compute on the other side: cast the other side's key to the column's type",
     )
 
     @classmethod

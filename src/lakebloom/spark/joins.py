@@ -89,7 +89,7 @@ def pruned_by_keys(
                 f"no index knows in which files the keys of {column} are",
                 found=", ".join(indexed.inputFiles()[:1]) or "a frame that reads no files",
                 hint="index this column; the frame may filter, project and group by it, and must have it in the type "
-                "of the other side's",
+                "of the other side's, or in one that holds all of its values",
             )
         else:
             LOG.warning("prune_join on %s leaves out no file, %s: %s", column, pruned.value, pruned.meaning)

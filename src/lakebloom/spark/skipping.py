@@ -20,7 +20,8 @@ from lakebloom.index.query_reports import JoinFigures, JoinReport, LastQuery, Sc
 from lakebloom.predicate.reasons import Reason
 from lakebloom.spark.file_lines import file_lines
 from lakebloom.spark.jvm import new_object
-from lakebloom.spark.rule.callback import Callback, exposed, new_secret
+from lakebloom.spark.rule.callback import LOG, Callback, exposed, new_secret
+from lakebloom.spark.rule.list_rows import handing_on
 from lakebloom.spark.sources import is_connect
 from lakebloom.tables.reader_settings import ALL, keys
 
@@ -135,6 +136,7 @@ class Skipping:
         callbacks = (exposed(self.callback, secret), exposed(joins, secret))
         self.rule = new_object(spark, "LakebloomRule", self._spark._jsparkSession, *callbacks, secret)
         self.rule.setReaderKeys(msgspec.json.encode({name: keys(name) for name in sorted(ALL)}).decode())
+        self.rule.setHandingOn(_handing_on(spark))
         self.watch = new_object(spark, "QueryWatch", self.rule)
 
     @property
@@ -243,6 +245,15 @@ class _Callback(Callback):
             self.warn_once(problem, "no file is skipped, because a question could not be answered: %s", problem)
             failed = [Unanswered(name, Reason.INDEX_UNREADABLE, problem) for name in names]
             return msgspec.json.encode({"answers": [], "note": Note.of(failed)}).decode()
+
+
+def _handing_on(spark: SparkSession) -> str:
+    """What tells lists from other RDDs; nothing where this version of PySpark makes frames of them in another way."""
+    try:
+        return handing_on(spark)
+    except Exception as error:
+        LOG.info("joins with lists leave out no files: %r", error)
+        return "[]"
 
 
 def _answer(advice: Advice, known: str | None) -> Answer:

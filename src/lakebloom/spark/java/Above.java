@@ -108,7 +108,12 @@ final class Above {
             Expression made = (Expression) it.next();
             known.put(((Attribute) names.next()).exprId(), made instanceof Alias ? (Expression) ((Alias) made).child() : made);
         }
-        return (Expression) condition.transformUp(new Exchange(known));
+        return exchanged(condition, known);
+    }
+
+    /** An expression with what is known, by its id, in the place of columns. */
+    static Expression exchanged(Expression e, Map known) {
+        return (Expression) e.transformUp(new Exchange(known));
     }
 
     private static final class Exchange extends AbstractPartialFunction {

@@ -3,7 +3,10 @@ package io.lakebloom.spark;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Objects;
+import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.RDDScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.aggregate.BaseAggregateExec;
 import org.apache.spark.sql.execution.columnar.CachedRDDBuilder;
@@ -22,38 +25,55 @@ final class CachedRows {
     private static final List REPEATABLE = Arrays.asList(
         ("AdaptiveSparkPlanExec AQEShuffleReadExec BroadcastExchangeExec BroadcastHashJoinExec BroadcastQueryStageExec "
             + "ColumnarToRowExec FileSourceScanExec FilterExec HashAggregateExec InMemoryTableScanExec InputAdapter "
-            + "LocalTableScanExec ObjectHashAggregateExec ProjectExec RangeExec ResultQueryStageExec "
+            + "LocalTableScanExec ObjectHashAggregateExec OneRowRelationExec ProjectExec RangeExec ResultQueryStageExec "
             + "ReusedExchangeExec ShuffledHashJoinExec ShuffleExchangeExec ShuffleQueryStageExec SortAggregateExec "
             + "SortExec SortMergeJoinExec TableCacheQueryStageExec UnionExec WholeStageCodegenExec").split(" "));
     private final CachedRDDBuilder cache;
     private final int number;
+    private final CachedRows others;
 
-    private CachedRows(CachedRDDBuilder cache) {
+    private CachedRows(CachedRDDBuilder cache, int number, CachedRows others) {
         this.cache = cache;
-        this.number = cache.cachedColumnBuffers().id();
+        this.number = number;
+        this.others = others;
     }
 
     /** The rows of a cache that is loaded, and can only be loaded with the same rows again; null otherwise. */
     static CachedRows of(InMemoryRelation relation) {
         CachedRDDBuilder cache = relation.cacheBuilder();
-        return cache.isCachedColumnBuffersLoaded() && isRepeatable(cache.cachedPlan()) ? new CachedRows(cache) : null;
+        boolean isUsable = cache.isCachedColumnBuffersLoaded() && isRepeatable(cache.cachedPlan());
+        return isUsable ? new CachedRows(cache, cache.cachedColumnBuffers().id(), null) : null;
     }
 
-    /** Whether the cache still holds these rows. */
+    /** These rows and others, which may be null. */
+    CachedRows and(CachedRows more) {
+        return new CachedRows(cache, number, others == null ? more : others.and(more));
+    }
+
+    /** Whether the caches still hold these rows. */
     boolean areThere() {
-        return cache.isCachedColumnBuffersLoaded() && cache.cachedColumnBuffers().id() == number;
+        boolean isThere = cache.isCachedColumnBuffersLoaded() && cache.cachedColumnBuffers().id() == number;
+        return isThere && (others == null || others.areThere());
     }
 
     public boolean equals(Object other) {
-        return other instanceof CachedRows && ((CachedRows) other).cache == cache && ((CachedRows) other).number == number;
+        if (!(other instanceof CachedRows)) {
+            return false;
+        }
+        CachedRows that = (CachedRows) other;
+        return that.cache == cache && that.number == number && Objects.equals(that.others, others);
     }
 
     public int hashCode() {
         return number;
     }
 
-    /** Whether a plan makes the same rows whenever it runs over the same files. Of an RDD, nobody knows. */
-    private static boolean isRepeatable(SparkPlan plan) {
+    /** Whether a plan makes the same rows whenever it runs over the same files. Of most RDDs nobody knows. */
+    static boolean isRepeatable(SparkPlan plan) {
+        if (plan instanceof RDDScanExec) {
+            RDD rdd = ((RDDScanExec) plan).rdd();
+            return rdd.isCheckpointed() || ListRows.of(rdd) != null;
+        }
         if (!REPEATABLE.contains(plan.getClass().getSimpleName())) {
             return false;
         }

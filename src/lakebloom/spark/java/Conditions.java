@@ -309,7 +309,7 @@ public final class Conditions {
         }
     }
 
-    private static Expression field(Expression struct, int number) {
+    static Expression field(Expression struct, int number) {
         if (struct instanceof CreateNamedStruct) {
             return (Expression) CollectionConverters.asJava(((CreateNamedStruct) struct).valExprs()).get(number);
         }
@@ -460,7 +460,7 @@ public final class Conditions {
     }
 
     /** The parts of a column's name; null for anything but a column of the files, or a leaf of its structs. */
-    private List path(Expression e) {
+    List path(Expression e) {
         if (e instanceof AttributeReference) {
             AttributeReference attribute = (AttributeReference) e;
             Object name = columns.get(attribute.exprId());

@@ -7,10 +7,12 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import scala.Function1;
 import scala.Option;
 import scala.Product;
 import scala.Some;
 import scala.math.BigInt;
+import scala.runtime.AbstractPartialFunction;
 
 /**
  * Spark's own classes with one field exchanged. Their fields differ between versions, so they are read off the object.
@@ -48,5 +50,24 @@ final class Copies {
             }
         }
         throw new NoSuchMethodException(original.getClass() + ".copy with " + arguments.length + " arguments");
+    }
+
+    /** Puts a part of a plan, or of an expression, in the place of another. */
+    static final class Exchange extends AbstractPartialFunction {
+        private final Object old;
+        private final Object made;
+
+        Exchange(Object old, Object made) {
+            this.old = old;
+            this.made = made;
+        }
+
+        public boolean isDefinedAt(Object plan) {
+            return plan == old;
+        }
+
+        public Object applyOrElse(Object plan, Function1 otherwise) {
+            return plan == old ? made : otherwise.apply(plan);
+        }
     }
 }

@@ -240,8 +240,8 @@ final class Joins {
         if (join.hint().toString().toLowerCase().contains("broadcast")) {
             return "BROADCAST_JOIN";
         }
-        String minimum = SQLConf.get().getConfString("spark.lakebloom.join.minBytes", "67108864");
-        if (sides[side].stats().sizeInBytes().bigInteger().compareTo(new java.math.BigInteger(minimum)) < 0) {
+        java.math.BigInteger minimum = Settings.bytes("spark.lakebloom.join.minBytes", 67108864L);
+        if (sides[side].stats().sizeInBytes().bigInteger().compareTo(minimum) < 0) {
             return "JOIN_TOO_SMALL";
         }
         return hasRuntimeFilter(sides[side], key) ? "RUNTIME_FILTER" : null;

@@ -212,6 +212,11 @@ public final class LakebloomFileIndex implements FileIndex {
         return first.keptFiles == first.files;
     }
 
+    /** Whether this index, or one below it, left out a file when the query was planned. */
+    boolean leavesOutAny() {
+        return !keepsAll() || base instanceof LakebloomFileIndex && ((LakebloomFileIndex) base).leavesOutAny();
+    }
+
     /** Whether this lake has had its say for this purpose already. */
     public boolean isOf(Object lake, String purpose) {
         boolean mine = this.lake == lake && this.purpose.equals(purpose);

@@ -9,6 +9,7 @@ import java.util.BitSet;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -18,6 +19,7 @@ import java.util.function.BiFunction;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -29,6 +31,7 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.DataType;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Function1;
@@ -50,11 +53,13 @@ public final class LakebloomRule extends Rule {
     private final Set warned = Collections.synchronizedSet(new HashSet());
     private final Map known = Collections.synchronizedMap(new HashMap());
     private final Joins joins;
-    private final Partners partners;
+    private Partners partners;
     final Counts counts = new Counts();
     private final TreeNodeTag seen;
     private volatile List indexes = Collections.emptyList();
     private static final AtomicLong COUNT = new AtomicLong();
+    /** The same for all lakes: kept here, so that ListRows is compiled only when a query needs it. */
+    static volatile String handingOn = "[]";
 
     /**
      * The functions take the secret and a question about files, or about the filter for a join, and return the answer,
@@ -64,7 +69,6 @@ public final class LakebloomRule extends Rule {
         this.session = session;
         this.python = new Callback(python, secret);
         this.joins = new Joins(mapper, new Callback(joins, secret));
-        this.partners = new Partners(this);
         this.seen = new TreeNodeTag("lakebloom.seen." + COUNT.getAndIncrement());
     }
 
@@ -80,6 +84,11 @@ public final class LakebloomRule extends Rule {
     /** Tells which settings change what is read: a JSON object, for each format a list of keys. */
     public void setReaderKeys(String json) throws Exception {
         Scan.setReaderKeys(mapper.readTree(json));
+    }
+
+    /** Tells what PySpark pickles to hand on the rows of a list: a JSON array of {bytes, free}. ListRows reads it. */
+    public void setHandingOn(String json) {
+        handingOn = json;
     }
 
     public TreeNode apply(TreeNode plan) {
@@ -157,14 +166,26 @@ public final class LakebloomRule extends Rule {
     }
 
     private LogicalPlan rewrite(Join join, Set fixed) throws Exception {
-        if (Above.holds(join, fixed)) {
+        if (indexes.isEmpty() || Above.holds(join, fixed)) {
             return join;
         }
-        LogicalPlan fewerFiles = partners.rewritten(join);
+        LogicalPlan fewerFiles = partners().rewritten(join);
         return fewerFiles instanceof Join ? joins.rewritten((Join) fewerFiles, indexes) : fewerFiles;
     }
 
     private LogicalPlan rewrite(Filter filter, Set fixed) throws Exception {
+        LogicalPlan fewer = byCondition(filter, fixed);
+        boolean isJoin = !indexes.isEmpty() && SubqueryExpression.hasSubquery(filter.condition()) && !Above.holds(fewer, fixed);
+        return isJoin ? partners().rewritten(fewer) : fewer;
+    }
+
+    /** Made when a query first needs it: compiling takes time. */
+    private synchronized Partners partners() {
+        partners = partners == null ? new Partners(this) : partners;
+        return partners;
+    }
+
+    private LogicalPlan byCondition(Filter filter, Set fixed) throws Exception {
         if (filter.getTagValue(seen).isDefined()) {
             return filter; // the optimizer comes by several times
         }
@@ -178,7 +199,7 @@ public final class LakebloomRule extends Rule {
         if (fewer == null && !note.isEmpty()) {
             filter.setTagValue(seen, note.toString());
         }
-        return fewer == null ? filter : (LogicalPlan) filter.transformUp(new Partners.Exchange(above.relation, fewer));
+        return fewer == null ? filter : (LogicalPlan) filter.transformUp(new Copies.Exchange(above.relation, fewer));
     }
 
     private void noteFailure(Object plan, Throwable problem) {
@@ -231,8 +252,8 @@ public final class LakebloomRule extends Rule {
     }
 
     /** Whether an index has filters for this column of the scan. */
-    boolean covers(Scan scan, String column) {
-        String key = Conditions.key(Collections.singletonList(column));
+    boolean covers(Scan scan, List column) {
+        String key = Conditions.key(column);
         for (Iterator it = indexes.iterator(); it.hasNext();) {
             Index index = (Index) it.next();
             if (index.columns.contains(key) && index.meets(scan.roots())) {
@@ -246,6 +267,25 @@ public final class LakebloomRule extends Rule {
         return session;
     }
 
+    /** Why joins leave out no files of relations, each in an array of JSON. */
+    Map unprunedJoins(LogicalPlan plan) throws Exception {
+        Map found = new IdentityHashMap();
+        addUnprunedJoins(plan, found);
+        return found;
+    }
+
+    private void addUnprunedJoins(LogicalPlan plan, Map found) throws Exception {
+        if (plan instanceof Join || plan instanceof Filter && SubqueryExpression.hasSubquery(((Filter) plan).condition())) {
+            partners().describe(plan, found);
+        }
+        for (Iterator it = CollectionConverters.asJava(plan.children()).iterator(); it.hasNext();) {
+            addUnprunedJoins((LogicalPlan) it.next(), found);
+        }
+        for (Iterator it = CollectionConverters.asJava(plan.subqueries()).iterator(); it.hasNext();) {
+            addUnprunedJoins((LogicalPlan) it.next(), found);
+        }
+    }
+
     /**
      * For prune_join: a query without the files that hold none of the keys, which are the one column of another query.
      *
@@ -254,17 +294,25 @@ public final class LakebloomRule extends Rule {
     public Object prunedByKeys(QueryExecution query, String column, QueryExecution keys) throws Exception {
         LogicalPlan plan = query.analyzed();
         Iterator names = CollectionConverters.asJava(plan.output()).iterator();
-        Partners.Origin origin = null;
+        List origins = Collections.emptyList();
         while (names.hasNext()) {
             Attribute name = (Attribute) names.next();
-            if (((Boolean) SQLConf.get().resolver().apply(name.name(), column)).booleanValue()) {
-                origin = name instanceof AttributeReference ? Partners.origin(plan, (AttributeReference) name) : null;
+            if (((Boolean) SQLConf.get().resolver().apply(name.name(), column)).booleanValue() && name instanceof AttributeReference) {
+                origins = Partners.origins(plan, name);
             }
         }
-        if (origin == null) {
+        if (origins.isEmpty()) {
             return "UNSUPPORTED_TABLE";
         }
-        if (!origin.isAskable(this, (Expression) CollectionConverters.asJava(keys.analyzed().output()).get(0))) {
+        DataType type = ((Expression) CollectionConverters.asJava(keys.analyzed().output()).get(0)).dataType();
+        List askable = new ArrayList();
+        for (Iterator it = origins.iterator(); it.hasNext();) {
+            Partners.Origin origin = (Partners.Origin) it.next();
+            if (origin.isAskable(this, type)) {
+                askable.add(origin);
+            }
+        }
+        if (askable.isEmpty()) {
             return "NO_MATCHING_INDEX";
         }
         if (!keys.analyzed().deterministic()) {
@@ -274,8 +322,10 @@ public final class LakebloomRule extends Rule {
         if (wanted == null) {
             return "IN_LIST_TOO_LONG";
         }
-        // Each call has its own keys: what an earlier one left out does not keep this one from leaving out more.
-        LogicalPlan pruned = partners.pruned(plan, origin, wanted, origin.purpose() + " " + System.nanoTime(), null);
+        LogicalPlan pruned = plan;
+        for (Iterator it = askable.iterator(); it.hasNext();) {
+            pruned = partners().pruned(pruned, (Partners.Origin) it.next(), wanted, type);
+        }
         return pruned == plan ? "NOT_SELECTIVE" : (Object) pruned;
     }
 

@@ -96,6 +96,16 @@ public final class Scan {
         return condition != null && Trees.isUsable(tree(), columns);
     }
 
+    /** The parts of a column's name; null for anything that is not read from the files. */
+    List path(Expression e) {
+        return conditions.path(e);
+    }
+
+    /** Why the whole condition has no form; null where it has one. */
+    String unknown() {
+        return tree().path("kind").asText().equals("unknown") ? tree().get("reason").asText() : null;
+    }
+
     private ObjectNode tree() {
         if (tree == null) {
             tree = conditions.json(conjuncts);

@@ -8,6 +8,7 @@ import java.util.Collections;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
@@ -35,22 +36,40 @@ final class Scans {
     static void describe(LogicalPlan plan, ArrayNode scans, ObjectMapper mapper, LakebloomRule rule) throws Exception {
         Set fixed = new HashSet();
         Above.collectFixed(plan, false, fixed);
-        describe(plan, scans, mapper, rule, fixed, false);
+        describe(plan, scans, mapper, rule, new Around(fixed, rule.unprunedJoins(plan)), false);
+    }
+
+    /** What the rest of the query means for its scans: those that need all rows, and joins that leave out nothing. */
+    private static final class Around {
+        final Set fixed;
+        final Map joins;
+
+        Around(Set fixed, Map joins) {
+            this.fixed = fixed;
+            this.joins = joins;
+        }
+
+        void describe(LogicalPlan relation, ObjectNode scan, boolean stopped) {
+            scan.put("needs_all_rows", fixed.contains(relation) || stopped);
+            if (joins.containsKey(relation)) {
+                scan.set("joins", (ArrayNode) joins.get(relation));
+            }
+        }
     }
 
     /** Stopped is a condition above a plan that says nothing about the files below. */
     private static void describe(
-            LogicalPlan plan, ArrayNode scans, ObjectMapper mapper, LakebloomRule rule, Set fixed, boolean stopped)
+            LogicalPlan plan, ArrayNode scans, ObjectMapper mapper, LakebloomRule rule, Around around, boolean stopped)
             throws Exception {
         if (plan instanceof Filter && isFiles(((Filter) plan).child())) {
             LogicalRelation relation = (LogicalRelation) ((Filter) plan).child();
             ObjectNode scan = new Scan(relation, ((Filter) plan).condition()).description(mapper, rule);
             scan.put("seen", rule.seen((Filter) plan));
-            scan.put("needs_all_rows", fixed.contains(relation));
+            around.describe(relation, scan, false);
             scans.add(scan);
         } else if (isFiles(plan)) {
             ObjectNode scan = new Scan((LogicalRelation) plan, null).description(mapper, rule);
-            scan.put("needs_all_rows", fixed.contains(plan) || stopped);
+            around.describe(plan, scan, stopped);
             scans.add(scan);
         } else if (plan instanceof InMemoryRelation) {
             for (Iterator it = CollectionConverters.asJava(plan.innerChildren()).iterator(); it.hasNext();) {
@@ -67,11 +86,11 @@ final class Scans {
             if (!(plan instanceof Filter && isFiles(child))) {
                 boolean stops = plan instanceof Filter && isAsked(((Filter) plan).condition())
                     && Above.below(child, ((Filter) plan).condition()) == null;
-                describe(child, scans, mapper, rule, fixed, plan.children().size() == 1 && (stopped || stops));
+                describe(child, scans, mapper, rule, around, plan.children().size() == 1 && (stopped || stops));
             }
         }
         for (Iterator it = CollectionConverters.asJava(plan.subqueries()).iterator(); it.hasNext();) {
-            describe((LogicalPlan) it.next(), scans, mapper, rule, fixed, false);
+            describe((LogicalPlan) it.next(), scans, mapper, rule, around, false);
         }
     }
 
