@@ -112,6 +112,12 @@ def main(directory: Path) -> dict[str, Any]:
             verb()
         except LakebloomError as error:
             found.setdefault("enable", []).append(str(error))
+    try:
+        lake.enable(auto_refresh=True)
+    except LakebloomError as error:
+        found["auto_refresh"] = str(error)
+    lake.sql(f"CREATE OR REPLACE BLOOM INDEX by_path ON '{table}' (k) OPTIONS (global_filter = true)").collect()
+    found["replaced"] = [lake.history("by_path")[0].operation, kept(lake, "by_path", col("k") == 350)]
 
     refused = {
         "filter": spark.read.parquet(str(table)).where("k > 1"),

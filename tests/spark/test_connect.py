@@ -41,6 +41,9 @@ def test_connect(tmp_path: Path) -> None:
     for refusal in found["enable"]:
         assert "[UNSUPPORTED_SESSION]" in refusal
         assert 'spark.read.format("lakebloom")' in refusal
+    assert "[UNSUPPORTED_SESSION] auto_refresh" in found["auto_refresh"]
+    assert "lakebloom refresh --all" in found["auto_refresh"]
+    assert found["replaced"] == ["replace", ["3.parquet"]]
     assert "filter in its plan" in found["filter"]
     assert "range in its plan" in found["range"]
     assert "sql in its plan" in found["sql"]
