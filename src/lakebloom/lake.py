@@ -198,7 +198,7 @@ class Lakebloom:
         from lakebloom.index.build.phases import Phases
 
         phases = Phases()  # before anything else is loaded: a first call waits for that, too
-        with _shown(f"building {config.name}", progress) as tell:
+        with self._shown(f"building {config.name}", progress) as tell:
             with phases.timed("check"):
                 from lakebloom.index.create import create_index
 
@@ -269,7 +269,7 @@ class Lakebloom:
         """
         from lakebloom.index.refresh import refresh_index
 
-        with _shown(f"refreshing {name}", progress) as tell:
+        with self._shown(f"refreshing {name}", progress) as tell:
             _, workshop = self._workshop(tell)
             return refresh_index(workshop, name, mode, from_embedded=from_embedded, allow_shrink=allow_shrink)
 
@@ -279,7 +279,7 @@ class Lakebloom:
         """Merge small segments; no data file is read. ``progress`` is that of ``create_index``."""
         from lakebloom.index.compact import optimize_index
 
-        with _shown(f"optimizing {name}", progress) as tell:
+        with self._shown(f"optimizing {name}", progress) as tell:
             return optimize_index(self._catalog, name, tell)
 
     def delete_index(self, name: str, force: bool = False) -> OperationReport:
@@ -319,7 +319,7 @@ class Lakebloom:
             retention_ms = round(retention.total_seconds() * 1000)
             if retention_ms < 0:
                 raise InvalidArgumentError("retention must not be negative", found=retention)
-        with _shown(f"vacuuming {name}", progress) as tell:
+        with self._shown(f"vacuuming {name}", progress) as tell:
             return vacuum_index(self._catalog, name, retention_ms, settings.vacuum_grace_ms, tell)
 
     def verify_index(self, name: str, sample: float | None = None, *, progress: ProgressOption = None) -> VerifyReport:
@@ -329,7 +329,7 @@ class Lakebloom:
         """
         from lakebloom.index.verify import verify_index
 
-        with _shown(f"verifying {name}", progress) as tell:
+        with self._shown(f"verifying {name}", progress) as tell:
             return verify_index(self._catalog.index(name), sample, self._catalog.options, self._current, tell)
 
     def repair_index(self, name: str, *, progress: ProgressOption = None) -> RepairReport:
@@ -340,7 +340,7 @@ class Lakebloom:
         """
         from lakebloom.index.maintain.repair import Rebuild, repair_index
 
-        with _shown(f"repairing {name}", progress) as tell:
+        with self._shown(f"repairing {name}", progress) as tell:
             told = False if tell is None else tell
             rebuild = None
             if self._spark is not None:
@@ -664,6 +664,16 @@ class Lakebloom:
         self._skipping.publish(self._published.values())
         return found
 
+    def _shown(self, title: str, progress: ProgressOption) -> AbstractContextManager[Report | None]:
+        """Show how far an operation is. Loads with the first one: a lookup does without."""
+        from lakebloom.index.progress import shown
+
+        if self._spark is None or progress is False or callable(progress):
+            return shown(title, progress)
+        from lakebloom.spark.progress import spark_bar_quieter
+
+        return shown(title, progress, quieten=spark_bar_quieter(self._spark))
+
     def _suggested(self, error: IndexNotFoundError) -> IndexNotFoundError:
         """Return the error with the name of an index that was probably meant."""
         import difflib
@@ -683,13 +693,6 @@ class Lakebloom:
         if name not in self._readers:
             self._readers[name] = Reader(self._catalog.index(name))
         return self._readers[name]
-
-
-def _shown(title: str, progress: ProgressOption) -> AbstractContextManager[Report | None]:
-    """Show how far an operation is. Loads with the first one: a lookup does without."""
-    from lakebloom.index.progress import shown
-
-    return shown(title, progress)
 
 
 def _require_session(spark: object) -> None:

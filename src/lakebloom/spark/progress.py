@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -61,6 +61,20 @@ def progress_of(groups: Sequence[FileGroup], rows_of: dict[int, int]) -> Progres
         bytes=sum(group.size_bytes for group in groups),
         rows_done=sum(rows_of.values()),
     )
+
+
+def spark_bar_quieter(spark: Any) -> Callable[[], None] | None:
+    """Return what keeps Spark's own bar from the terminal for half a second; None where it has none.
+
+    Spark decides when it starts whether there is a bar. After ``finishAll`` the bar waits, as it does between two jobs.
+    """
+    if spark is None or not hasattr(spark, "_jsparkSession"):
+        return None
+    try:
+        found = spark.sparkContext._jsc.sc().progressBar()
+        return found.get().finishAll if found.isDefined() else None
+    except Exception:
+        return None  # a session that has ended; what needs it says so
 
 
 class _Watching:
