@@ -90,7 +90,8 @@ def _without_spark(text: str) -> str:
 
 _SPARK_SAYS = re.compile(
     r"^WARNING: Using incubator modules|Spark's default log4j|^Setting default log level|^To adjust logging level|"
-    r"^\d\d/\d\d/\d\d \d\d:\d\d:\d\d WARN|^Setting Spark log level|\[Stage \d"
+    r"^\d\d/\d\d/\d\d \d\d:\d\d:\d\d WARN|^Setting Spark log level|\[Stage \d|"
+    r'^{"ts": "'
 )
 
 
@@ -165,7 +166,9 @@ def notebook(home: Path) -> str:
             data = output.get("data", {})
             shown = output.get("text", data.get("text/plain", output.get("traceback", "")))
             kind = output.get("name") or ("card" if "text/html" in data else "text")
-            parts.append(f"[{number}] {kind}\n{_without_spark(''.join(shown))}\n")
+            text = _without_spark("".join(shown))
+            if text.strip():  # a bar leaves nothing behind
+                parts.append(f"[{number}] {kind}\n{text}\n")
     return "\n".join(parts)
 
 
@@ -176,7 +179,8 @@ def _photograph(chromium: str, page: Path, target: Path) -> None:
 
 def connect(home: Path) -> str:
     """Work on a Spark Connect server."""
-    return run([str(BIN / "python"), str(HERE / "scripts/connect.py")], home)
+    free_port = environment(SPARK_TESTING="1")  # else it is 15002, which may be taken
+    return run([str(BIN / "python"), str(HERE / "scripts/connect.py")], home, free_port)
 
 
 def cron(home: Path) -> str:
@@ -210,6 +214,7 @@ _ALIKE = [
     (re.compile(r"(?<=seconds)( +)[\d.e-]+ \(.*\)"), r"\1T"),
     (re.compile(r"took [\d.]+ s\b"), "took T"),
     (re.compile(r"[\d,.]+ (bytes|kB|MB)"), r"N \1"),
+    (re.compile(r"[\d,]+(?= \(N (?:bytes|kB|MB)\))"), "N"),
     (re.compile(r"(bytes (?:read|written) +)[\d,]+"), r"\1N"),
     (re.compile(r"part-[\w.-]+parquet"), "part-….parquet"),
     (re.compile(r"0x[0-9a-f]{6,}"), "0x…"),

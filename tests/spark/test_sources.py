@@ -300,3 +300,20 @@ class TestRefused:
         with pytest.raises(error, match=message):
             lake.create_index(make(tmp_path), BY_K)
         assert not (tmp_path / "indexes").exists()
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "orc", "txt"])
+def test_files_of_another_format_are_named_without_a_job(
+    spark: SparkSession, tmp_path: Path, kind: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t").mkdir()
+    (tmp_path / f"t/part-0.{kind}").write_text("1,2\n3,4\n")
+    with pytest.raises(DataFileError) as caught:
+        resolve(spark, str(tmp_path / "t"))
+    assert f"part-0.{kind} does not begin with PAR1" in caught.value.found
+    assert f"spark.read.{'text' if kind == 'txt' else kind}(path)" in caught.value.hint
+    assert "ERROR" not in capfd.readouterr().err  # of a task
+    (tmp_path / "t/part-1.parquet").write_bytes(b"PAR1 and no more")  # one that could be: Spark says what is wrong
+    with pytest.raises(DataFileError) as caught:
+        resolve(spark, str(tmp_path / "t"))
+    assert "PAR1" not in caught.value.found

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lakebloom.errors import (
@@ -26,6 +27,7 @@ from lakebloom.spark.connect_scan import connect_scan
 from lakebloom.spark.file_scan import DEFAULT_FORMAT
 from lakebloom.spark.messages import cause
 from lakebloom.spark.reader_conf import CASE_SENSITIVE, session_values
+from lakebloom.storage.uri import to_local_path
 from lakebloom.store.records import CatalogRecord, SourceRecord
 from lakebloom.tables.glob import escape
 from lakebloom.tables.listing import list_files
@@ -42,6 +44,10 @@ _NOT_THERE = re.compile(r"\[(PATH_NOT_FOUND|TABLE_OR_VIEW_NOT_FOUND)")
 _FILES_AS_TABLE = re.compile(r"(?P<format>\w+)\.`(?P<path>(?:[^`]|``)*/(?:[^`]|``)*)`")
 _UNKNOWN_FORMAT = re.compile(r"data source:? `?(delta|iceberg|hudi)\b", re.IGNORECASE)
 _FILES = "an index is over files: pass their path, or spark.read.parquet(path); write other data to files first"
+_EXTENSION = re.compile(r"\.(avro|csv|json|orc|txt|xml)\b", re.IGNORECASE)
+_READERS = {"avro": 'format("avro").load', "csv": "csv", "json": "json", "orc": "orc", "txt": "text", "xml": "xml"}
+_PARQUET_MAGIC = (b"PAR1", b"PARE")
+_FILES_LOOKED_AT = 10
 _PATH_OPTIONS = frozenset({"path", "paths"})
 _SECRET_OPTION = re.compile(r"^(spark\.hadoop\.)?fs\.|secret|password|passphrase|token|credential|key", re.IGNORECASE)
 
@@ -70,6 +76,8 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
         path = source
     with _translated(path, file_format, options):
         if path is not None:
+            if file_format == DEFAULT_FORMAT:
+                _require_parquet(path, options)
             frame = spark.read.format(file_format).load(path)
         elif isinstance(source, str):
             frame, table = spark.table(source), source
@@ -165,10 +173,37 @@ def _translated(
         if _NOT_THERE.search(found):
             hint = "check the path; a name without a slash is a table if there is one, otherwise a path"
             raise NotFoundError(attempt, found=found, hint=hint) from error
-        hint = "check the path; pass a DataFrame for another format, such as spark.read.orc(path)"
+        hint = _other_format(found)
         if "UNABLE_TO_INFER_SCHEMA" in found:
             raise NoFilesError(attempt, found=found, hint=hint) from error
         raise DataFileError(attempt, found=found, hint=hint) from error
+
+
+def _other_format(found: str) -> str:
+    """Return the hint for files that are not what they should be, of which a message names one."""
+    named = _EXTENSION.search(found)
+    reader = _READERS.get(named[1].lower() if named else "", "orc")
+    return f"check the path; pass a DataFrame for another format, such as spark.read.{reader}(path)"
+
+
+def _require_parquet(path: str, options: Mapping[str, str] | None) -> None:
+    """Raise DataFileError for local files of another format: Spark prints a page about its task before it says so."""
+    try:
+        files = [file for file in list_files([path], options) if file.uri.startswith("file:") and file.size_bytes >= 4]
+        begins = [_first_bytes(to_local_path(file.uri)) for file in files[:_FILES_LOOKED_AT]]
+    except (LakebloomError, OSError):
+        return  # Spark says what is wrong
+    if begins and not any(each in _PARQUET_MAGIC for each in begins):
+        raise DataFileError(
+            f"cannot read {path} as parquet",
+            found=f"{files[0].uri} does not begin with PAR1, as Parquet files do",
+            hint=_other_format(files[0].uri),
+        )
+
+
+def _first_bytes(path: str) -> bytes:
+    with Path(path).open("rb") as opened:
+        return opened.read(4)
 
 
 def _require_all_files(options: Mapping[str, str]) -> None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import errno
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import AccessDeniedError, LocationNotWritableError, NotFoundError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from lakebloom.storage.protocol import Storage
 
@@ -40,7 +40,8 @@ def require_writable(storage: Storage) -> None:
 def unwritable_path(path: object, error: OSError) -> LocationNotWritableError:
     """Return the refusal of a local directory for what the operating system said."""
     if isinstance(error, (NotADirectoryError, FileExistsError)):
-        found, hint = f"a file where a directory should be ({error.filename or path})", f"{_CHOOSE}, or move that file"
+        found = f"a file where a directory should be ({_in_the_way(Path(str(path))) or error.filename or path})"
+        hint = f"{_CHOOSE}, or move that file"
     elif isinstance(error, PermissionError):
         found, hint = error.strerror or str(error), f"{_CHOOSE}, or let this user write to it (ls -ld shows who may)"
     elif error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -50,6 +51,11 @@ def unwritable_path(path: object, error: OSError) -> LocationNotWritableError:
     else:
         found, hint = error.strerror or str(error), _CHOOSE
     return LocationNotWritableError(f"no index can be written to {path}", found=found, hint=hint)
+
+
+def _in_the_way(path: Path) -> Path | None:
+    """Return the part of a path that is no directory."""
+    return next((part for part in (path, *path.parents) if part.exists() and not part.is_dir()), None)
 
 
 def _refusal(uri: str, error: StorageError) -> StorageError:

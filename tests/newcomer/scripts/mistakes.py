@@ -37,7 +37,6 @@ MISTAKES: dict[str, Callable[[], object]] = {
     'Lakebloom("orders")': lambda: Lakebloom("orders"),  # type: ignore[arg-type]
     'create_index(path, "user_id")': lambda: lake.create_index(events, "user_id"),  # type: ignore[arg-type]
     'BloomIndexConfig("x", ["user_id"], ffp=0.1)': lambda: BloomIndexConfig("x", ["user_id"], ffp=0.1),  # type: ignore[call-arg]
-    'BloomIndexConfig("x", "user_id")': lambda: BloomIndexConfig("x", "user_id"),
     "a misspelt column": lambda: lake.create_index(events, BloomIndexConfig("x", ["user_ID_"])),
     "a misspelt keyword": lambda: lake.create_index(events, by_user, from_embeded=True),  # type: ignore[call-arg]
     "the index exists": lambda: lake.create_index(events, by_user),
