@@ -41,6 +41,12 @@ GOOD: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is taken for the path of a file is one of the test's own directory."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def open_lake(lake: Lake) -> Lakebloom:
     lake.fill(range(3))
