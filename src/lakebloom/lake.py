@@ -10,8 +10,8 @@ from __future__ import annotations
 import datetime
 import pathlib
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, cast
 
 from lakebloom.display.visible import visible
 from lakebloom.errors import (
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from lakebloom.printing import RecordTable
     from lakebloom.spark.auto_refresh import WriteWatch
     from lakebloom.spark.catalog_tables import CatalogTables
+    from lakebloom.spark.connect_reads import ConnectReads
     from lakebloom.spark.skipping import Skipping
     from lakebloom.store.records import Entry, SourceRecord
     from lakebloom.tables.columns import ColumnPath
@@ -480,7 +481,7 @@ class Lakebloom:
         changed = changed_table(snapshot, self._current)
         table = snapshot.entry.source if changed is None else changed.source
         limit_ms = self._settings().query_timeout_ms
-        return load(
+        frame = load(
             spark,
             name,
             chosen,
@@ -490,6 +491,9 @@ class Lakebloom:
             timeout_ms=limit_ms,
             changed=changed,
         )
+        if self._reads is not None:
+            self._reads.add(frame, name, snapshot.entry.version)
+        return frame
 
     def sql(self, text: str) -> DataFrame:
         """Run ``CREATE BLOOM INDEX …``, ``SHOW BLOOM INDEXES`` and the like (docs/SQL.md); all else is Spark's SQL."""
@@ -553,14 +557,22 @@ class Lakebloom:
         if predicate is not None:
             return self._explain_condition(query, predicate)
         from lakebloom.index.explain import covering, explain
+        from lakebloom.spark.connect_reads import explain_on_connect
+        from lakebloom.spark.data_source import explain_source
         from lakebloom.spark.query_text import execution_of, require_query
+        from lakebloom.spark.sources import is_connect
 
         require_query(self._spark, query, self._catalog.names)
+        spark = self._session()
+        if is_connect(spark):
+            return explain_on_connect(spark, cast("DataFrame", query))
         skipping = self._rule()
         found = self._publish()
-        execution = execution_of(self._session(), query)
+        execution = execution_of(spark, query)
         scans = skipping.describe(execution)
-        report = explain(skipping.advisor, lambda roots: covering(found, roots), scans, self._timeout_s())
+        covers = lambda roots: covering(found, roots)  # noqa: E731
+        read = lambda options: explain_source(spark, options)  # noqa: E731
+        report = explain(skipping.advisor, covers, scans, self._timeout_s(), read)
         return replace(report, joins=skipping.describe_joins(execution))
 
     def _explain_condition(self, name: object, predicate: Predicate | str) -> QueryReport:
@@ -579,9 +591,22 @@ class Lakebloom:
     def last_query(self) -> LastQuery | None:
         """Return what the scans of the session's last query counted, as Spark's own metrics have it.
 
-        A command counts where it reads files. None where there was no query since ``enable()``.
+        A command counts where it reads files. None where there was no query since ``enable()``. On Spark Connect it is
+        about the newest DataFrame of ``read`` that ran; how many files it read is None where the table changed since.
         """
+        if self._reads is not None:
+            return self._reads.last()
         return self._rule().last_query()
+
+    @cached_property
+    def _reads(self) -> ConnectReads | None:
+        from lakebloom.spark.sources import is_connect
+
+        if self._spark is None or not is_connect(self._spark):
+            return None
+        from lakebloom.spark.connect_reads import ConnectReads
+
+        return ConnectReads(self._spark)
 
     def register_functions(self) -> list[str]:
         """Give the session's SQL lakebloom_indexes(), lakebloom_history('index') and lakebloom_candidates('index',
@@ -617,9 +642,19 @@ class Lakebloom:
         distinct ones of each column; where there are more, or where nearly every file holds one, the frame is returned
         as it is, and a log line says so. For joins in which rows of ``indexed`` without a partner are in no result:
         inner, semi, and the outer and anti joins that keep all rows of ``small``.
+
+        On Spark Connect ``indexed`` is a table, a path or ``lake.read`` as it is, and is read anew by ``read`` with the
+        keys as a condition.
         """
         from lakebloom.spark.joins import pruned_by_keys
+        from lakebloom.spark.sources import is_connect
 
+        if self._spark is not None and is_connect(self._spark):
+            from lakebloom.spark.connect_joins import read_by_keys
+
+            entries = self._catalog.newest_entries(self._timeout_s())
+            most = self._settings().join_max_keys
+            return read_by_keys(self._spark, (indexed, small), column_list(on), entries, self.read, most)
         skipping = self._rule()
         self._publish()
         return pruned_by_keys(skipping, indexed, small, [on] if isinstance(on, str) else on, self._settings())

@@ -37,10 +37,8 @@ def test_connect(tmp_path: Path) -> None:
     assert found["advise"] == [["k", "no"]]
     assert found["lance"] == [2500, 1, True]
     assert found["join"] == [True, True]
-    assert len(found["enable"]) == 2
-    for refusal in found["enable"]:
-        assert "[UNSUPPORTED_SESSION]" in refusal
-        assert 'spark.read.format("lakebloom")' in refusal
+    assert "[UNSUPPORTED_SESSION]" in found["enable"]
+    assert 'spark.read.format("lakebloom")' in found["enable"]
     assert "[UNSUPPORTED_SESSION] auto_refresh" in found["auto_refresh"]
     assert "lakebloom refresh --all" in found["auto_refresh"]
     assert found["replaced"] == ["replace", ["3.parquet"]]
@@ -52,3 +50,29 @@ def test_connect(tmp_path: Path) -> None:
     assert "does not tell which files a binaryfile source reads" in found["format"]
     assert "cannot have a Bloom index" in found["char"]
     assert found["indexes"] == ["by_frame", "by_name", "by_orc", "by_path", "parts"]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_connect_tells_what_was_read(tmp_path: Path) -> None:
+    told, errors = processes.run("tests.spark.on_connect_explain", str(tmp_path))
+    assert told == {
+        "claims": [[3, 2], [3, 2], [3, 1]],
+        "figures": [True, 2, [3, 2, 2], [None, None, 2]],  # what a later plan would read is not what was read
+        "joins": [[3, [7, 150, 399]], [3, [7, 150, 399]], [3, [150, 399]]],
+        "many": True,
+    }
+    remedies = [
+        'lake.read("by_user", "user_id = 42")',
+        'lake.explain("by_user", "user_id = 42")',
+        'lake.explain("by_user", "user_id = 42")',
+        "explained is an index: add a condition",
+        "lake.read('explained', col('k').isin(",
+        "lake.read('explained', col('k').isin(values))",
+        "run the small side by itself",
+        "did you mean k?",
+    ]
+    for refusal, remedy in zip(errors, remedies, strict=True):
+        assert remedy in refusal
+        assert "\n" not in refusal
+        assert len(refusal) < 600

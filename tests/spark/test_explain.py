@@ -285,6 +285,39 @@ def test_what_is_no_query(lake: Lakebloom, frame: DataFrame) -> None:
     assert (scan.files, scan.files_kept, scan.use) == (FILES, 1, Use.FULL)
 
 
+def test_the_data_source_is_explained_and_counted(lake: Lakebloom, spark: SparkSession, tmp_path: Path) -> None:
+    for file in range(4):
+        keys = list(range(file * 100, file * 100 + 100))
+        write(tmp_path / f"r/{file}.parquet", {"k": pa.array(keys), "v": pa.array(keys)}, row_group_size=10)
+    lake.create_index(tmp_path / "r", BloomIndexConfig("by_k", ["k"], fpp=1e-6, granularity="row_group"))
+    lake.enable()
+    for condition, files, groups in (
+        ("k = 77", 1, 1),
+        ("k IN (3, 177, 178)", 2, 2),
+        ("k = 5000", 0, 0),
+        ("v = 7", 4, 40),
+    ):
+        frame = lake.read("by_k", condition)
+        (scan,) = lake.explain(frame).scans
+        assert (scan.files, scan.files_kept, scan.units, scan.units_kept) == (4, files, 40, groups)
+        assert f"{40 - groups} of 40 row groups skipped" in str(lake.explain(frame.where("v > 1")))
+        for _ in range(2):
+            rows = len(frame.collect())
+            fact = lake.last_query()
+            assert fact is not None
+            (ran,) = fact.scans
+            assert (ran.files, ran.files_read, ran.files_skipped, ran.rows_read) == (4, files, 4 - files, rows)
+    spark.sql("CREATE OR REPLACE TEMPORARY VIEW by_source USING lakebloom OPTIONS (index 'by_k', where 'k = 77')")
+    (scan,) = lake.explain("SELECT * FROM by_source JOIN (SELECT id AS k FROM range(3)) USING (k)").scans
+    assert scan.files_kept == 1
+    for path in (tmp_path / "indexes").rglob("units.arrow"):
+        path.write_bytes(b"damage")
+    (scan,) = lake.explain(frame).scans
+    assert (scan.files_kept, scan.reasons) == (4, (Reason.INDEX_UNREADABLE,))
+    spark.catalog.dropTempView("by_source")
+    lake.disable()
+
+
 def test_no_query_yet(lake: Lakebloom) -> None:
     assert lake.last_query() is None
 

@@ -118,6 +118,8 @@ class DescribedScan(msgspec.Struct, frozen=True):
     cached: str | None = None
     joins: tuple[DescribedJoin, ...] = ()
     """The joins that leave out none of its files, though an index knows their key."""
+    source: dict[str, str] | None = None
+    """The options of lakebloom's own data source, where that is what is scanned."""
 
 
 def explain(
@@ -125,14 +127,22 @@ def explain(
     names: Callable[[Sequence[str]], list[str | Unanswered]],
     scans: Iterable[DescribedScan],
     timeout_s: float,
+    read: Callable[[Mapping[str, str]], ScanReport],
 ) -> QueryReport:
     """Return the report of a query, as it was planned. ``names`` returns the indexes over some places as they are now.
+
+    ``read`` explains a scan of lakebloom's own data source by its options.
 
     Indexes are asked again only about what the plan does not tell: why a condition is of no use, and what would be left
     out of a plan that was made without them.
     """
     return QueryReport(
-        tuple(_with_joins(_Explained(advisor, names, scan, timeout_s).report(), scan.joins) for scan in scans)
+        tuple(
+            _with_joins(_Explained(advisor, names, scan, timeout_s).report(), scan.joins)
+            if scan.source is None
+            else read(scan.source)
+            for scan in scans
+        )
     )
 
 

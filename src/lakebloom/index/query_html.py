@@ -30,8 +30,7 @@ def scan_html(scan: ScanReport) -> str:
 
 def last_query_html(report: LastQuery) -> str:
     """Return what the last query counted, a line for each scan and each filtered join."""
-    end = "failed" if report.failed else f"took {report.seconds:.3f} s"
-    parts = [f"<h4>{look.escaped(report.action)} {end}</h4>"]
+    parts = [f"<h4>{look.escaped(report.action)} {report.end}</h4>"]
     if report.scans:
         names = ("table", "files", "skipped", "read", "bytes read", "rows read")
         rows = [

@@ -407,10 +407,13 @@ class ScanFigures(Printable):
 
     def line(self) -> str:
         """The figures as text."""
-        if self.files_read is None or self.bytes_read is None:
-            return f"{self.table}: unknown"
         rows = "unknown" if self.rows_read is None else f"{self.rows_read:,}"
-        read = f"read {_files(self.files_read)}, {amount(self.bytes_read)}, {rows} rows"
+        if self.files_read is None:
+            return (
+                f"{self.table}: unknown" if self.rows_read is None else f"{self.table}: read {rows} rows, files unknown"
+            )
+        size = "" if self.bytes_read is None else f", {amount(self.bytes_read)}"
+        read = f"read {_files(self.files_read)}{size}, {rows} rows"
         if self.files is None or self.files_skipped is None:
             return f"{self.table}: {read}"
         return f"{self.table}: {self.files_skipped:,} of {_files(self.files)} skipped; {read}"
@@ -436,14 +439,22 @@ class LastQuery(_Scans):
     """What the scans of the last query counted, and the filters on its joins."""
 
     action: str
-    seconds: float
+    seconds: float | None
+    """None where it is not known, as on Spark Connect."""
     scans: Sequence[ScanFigures]
     joins: Sequence[JoinFigures] = ()
     failed: bool = False
     """Whether the query failed; how much it read is then unknown."""
 
+    @property
+    def end(self) -> str:
+        """How it ended, in words."""
+        if self.failed:
+            return "failed"
+        return "ran" if self.seconds is None else f"took {self.seconds:.3f} s"
+
     def _lines(self) -> Iterator[str]:
-        yield f"{self.action} failed" if self.failed else f"{self.action} took {self.seconds:.3f} s"
+        yield f"{self.action} {self.end}"
         if not self.scans:
             yield "  no files read"
         yield from (f"  {scan.line()}" for scan in self.scans)

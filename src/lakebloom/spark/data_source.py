@@ -12,8 +12,11 @@ conditions with the DataFrame or view, and give them to the next query, which th
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
+import pickle
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -28,7 +31,9 @@ from lakebloom.index.ask import Reader, require_predicate
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.current_table import CurrentTable, recorded_table
 from lakebloom.index.patience import within
-from lakebloom.index.reads import Read, batches_of, packed, reads_of, row_group_counts, unindexed_reads
+from lakebloom.index.query.explain_reads import explain_reads, plan_reads, unreadable_report
+from lakebloom.index.query_reports import ScanFigures, ScanReport
+from lakebloom.index.reads import Read, batches_of, packed, row_group_counts
 from lakebloom.predicate.rows import row_mask
 from lakebloom.predicate.tree import And, Predicate, to_json
 from lakebloom.spark.conf import default_location
@@ -37,8 +42,8 @@ from lakebloom.spark.pushed_filters import predicate_of
 from lakebloom.spark.source_options import SourceOptions
 from lakebloom.spark.source_schema import SourceSchema
 from lakebloom.storage import normalise
+from lakebloom.tables.files import changed_ms
 from lakebloom.tables.rows import TableRows
-from lakebloom.tables.spark_schema import leaf_types
 
 if TYPE_CHECKING:
     import os
@@ -50,9 +55,22 @@ if TYPE_CHECKING:
     from lakebloom.tables.files import TableFile
     from lakebloom.tables.formats.partition_list import Values
 
-__all__ = ["LakebloomReader", "LakebloomSource", "PushingReader", "load", "register"]
+__all__ = [
+    "LakebloomReader",
+    "LakebloomSource",
+    "PushingReader",
+    "explain_source",
+    "load",
+    "register",
+    "source_reader",
+    "task_figures",
+]
 
 _LOGGER = logging.getLogger(__name__)
+_CLOCKS_DIFFER_MS = 60_000
+"""How far the clocks of an object store and of this machine may be apart."""
+_REGISTERED: weakref.WeakKeyDictionary[SparkSession, type[LakebloomSource]] = weakref.WeakKeyDictionary()
+"""What was registered last with a session, so that ``explain`` finds the same indexes."""
 
 
 def register(
@@ -65,7 +83,20 @@ def register(
     """
     defaults = {"location": normalise(location or default_location(spark)), "storage": dict(options or {})}
     # A class of its own, which carries the defaults to the processes that Spark plans and reads in.
-    spark.dataSource.register(type("RegisteredSource", (LakebloomSource,), defaults))
+    source = type("RegisteredSource", (LakebloomSource,), defaults)
+    spark.dataSource.register(source)
+    _REGISTERED[spark] = source
+
+
+def explain_source(spark: SparkSession, options: Mapping[str, str]) -> ScanReport:
+    """Tell what a scan of the source with these options reads, by the plan that it would make now."""
+    return source_reader(spark, options).report()
+
+
+def source_reader(spark: SparkSession, options: Mapping[str, str]) -> LakebloomReader:
+    """Return what plans a scan of the source with these options."""
+    source = _REGISTERED.get(spark, LakebloomSource)(dict(options))
+    return source.reader(source.schema())
 
 
 def load(
@@ -150,11 +181,29 @@ class LakebloomSource(DataSource):
 class ReadTask(InputPartition):
     """What one task reads."""
 
-    def __init__(self, reads: Sequence[Read], values: Mapping[str, Values] | None = None) -> None:
-        """``values`` are the partition values of each directory, where a catalog has them."""
+    def __init__(
+        self, reads: Sequence[Read], values: Mapping[str, Values] | None = None, index: str = "", listed: int = 0
+    ) -> None:
+        """``values`` are the partition values of each directory, where a catalog has them.
+
+        ``index`` and ``listed``, how many files the table has, are for who wants to know what was read.
+        """
+        self.index, self.listed = index, listed
         self.reads = tuple(reads)
         directories = {read.file.uri.rpartition("/")[0] for read in reads}
         self.values = None if values is None else {directory: values[directory] for directory in directories}
+
+
+def task_figures(pickled: Sequence[bytes], rows: int | None) -> ScanFigures:
+    """Tell what the tasks of a scan read, of which Spark counted the rows."""
+    tasks = [task for task in map(pickle.loads, pickled) if isinstance(task, ReadTask)]
+    if not tasks:
+        return ScanFigures("a scan by the source lakebloom", None, None, rows, None, None)
+    reads = [read for task in tasks for read in task.reads]
+    files = {read.file.uri: read.file.size_bytes for read in reads}
+    whole = all(read.row_groups is None for read in reads)
+    size = sum(files.values()) if whole else None
+    return ScanFigures(f"index {tasks[0].index}", len(files), size, rows, tasks[0].listed, len(files))
 
 
 class LakebloomReader(DataSourceReader):
@@ -164,9 +213,19 @@ class LakebloomReader(DataSourceReader):
         schema = SourceSchema(table)
         self._options = options
         self._table = table
-        self._where = None if options.where is None else schema.predicate(options.where)
-        self._columns = schema.chosen(schema_json, self._where)
-        self._predicate: Predicate = And(()) if self._where is None else self._where
+        self.where = None if options.where is None else schema.predicate(options.where)
+        self._columns = schema.chosen(schema_json, self.where)
+        self._predicate: Predicate = And(()) if self.where is None else self.where
+
+    @property
+    def index(self) -> str:
+        """The name of the index."""
+        return self._options.index
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The columns that the query names; None: all of them."""
+        return self._options.columns
 
     def partitions(self) -> list[ReadTask]:
         """Return the tasks. Each reads about as much as the option ``partitionBytes`` says."""
@@ -179,7 +238,8 @@ class LakebloomReader(DataSourceReader):
             reads, counts = [Read(file, None) for file in listed], {}
         else:
             _report(self._options.index, listed, reads, counts)
-        return [ReadTask(task, table.values) for task in packed(reads, counts, self._options.partition_bytes)]
+        shares = packed(reads, counts, self._options.partition_bytes) or [()]
+        return [ReadTask(share, table.values, self._options.index, len(listed)) for share in shares]
 
     def _current(self) -> CurrentTable:
         if self._options.current_table is not None:
@@ -192,18 +252,47 @@ class LakebloomReader(DataSourceReader):
         return _index(self._options).with_newest(lambda snapshot: self._plan(snapshot, listed))
 
     def _plan(self, snapshot: Snapshot, listed: Sequence[TableFile]) -> tuple[list[Read], dict[TableFile, int]]:
-        types = dict(leaf_types(self._table.schema_json or ""))
-        if any(types.get(column.path) != column.type for column in snapshot.entry.config.columns):
-            return unindexed_reads(listed), {}  # the table is another one by now
+        planned = plan_reads(snapshot, self._table, self._predicate, listed)
         # The whole predicate is checked in every task: shorter ones for each file would all travel with the plan.
-        reads = [replace(read, question=None) for read in reads_of(snapshot, self._predicate, listed)]
-        return reads, row_group_counts(snapshot)
+        reads = [replace(read, question=None) for read in planned.reads]
+        return reads, {} if planned.pruned is None else row_group_counts(snapshot)
+
+    def report(self) -> ScanReport:
+        """Tell what ``partitions`` would return now, and why not less. Conditions that Spark pushes are not known."""
+        listed = self._current().list_files(self._options.storage)
+        reader = _index(self._options)
+        ask = lambda: reader.with_newest(  # noqa: E731
+            lambda snapshot: explain_reads(snapshot, self._table, self._predicate, listed)
+        )
+        try:
+            found = within(self._options.timeout_ms / 1000, ask)
+        except Exception as error:
+            found = unreadable_report(self._options.index, self._table, listed, error)
+        return dataclasses.replace(
+            found,
+            predicate="" if self.where is None else found.predicate,
+            at_run_time=self._options.read_once,
+        )
+
+    def is_unchanged(self, version: int, since_ms: int) -> bool:
+        """Tell whether every plan since a moment of this machine's clock was the one that would be made now.
+
+        Not where the index has another version, or where a file was written since, or may have been there and is gone.
+        """
+        snapshot = _index(self._options).snapshot()
+        listed = self._current().list_files(self._options.storage)
+        settled_ms = since_ms if all(file.uri.startswith("file:") for file in listed) else since_ms - _CLOCKS_DIFFER_MS
+        return (
+            snapshot.entry.version == version
+            and all(changed_ms(file) < settled_ms for file in listed)
+            and set(snapshot.files) <= {file.uri for file in listed}
+        )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task."""
         if not isinstance(partition, ReadTask):
             return  # there is nothing to read at all
-        rows, columns, where = self._rows(partition.values), self._columns, self._where
+        rows, columns, where = self._rows(partition.values), self._columns, self.where
         schema = rows.schema_of(columns.read)
         for read in partition.reads:
             for batch in batches_of(rows, read, schema, self._options.storage):

@@ -53,8 +53,14 @@ class _FinishedScan(msgspec.Struct, frozen=True, rename="camel"):
     files: int | None = None
     files_kept: int | None = None
     table: str | None = None
+    tasks: tuple[str, ...] | None = None
+    """Those of lakebloom's own data source, as Spark has them; none at all where there are too many."""
 
     def figures(self) -> ScanFigures:
+        if self.tasks is not None:
+            from lakebloom.spark.data_source import task_figures
+
+            return task_figures([base64.b64decode(task) for task in self.tasks], self.num_output_rows)
         table = self.table or ", ".join(self.roots)
         return ScanFigures(table, self.num_files, self.files_size, self.num_output_rows, self.files, self.files_kept)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lakebloom.store.records import SourceRecord
     from lakebloom.tables.files import TableFile
 
-__all__ = ["PlannedReads", "explain_condition", "explain_reads", "plan_reads"]
+__all__ = ["PlannedReads", "explain_condition", "explain_reads", "plan_reads", "unreadable_report"]
 
 
 class PlannedReads(NamedTuple):
@@ -118,6 +118,19 @@ def explain_reads(
     if answer.has_effect:
         return with_answers(report, parts)
     return replace(report, parts=parts, reasons=why_unused([answer]))
+
+
+def unreadable_report(name: str, source: SourceRecord, listed: Sequence[TableFile], error: Exception) -> ScanReport:
+    """Return the report of a plan that was made without the index, because it could not be asked: all is read."""
+    reason = Reason.TIMED_OUT if isinstance(error, TimeoutError) else Reason.INDEX_UNREADABLE
+    return ScanReport(
+        table=source.table or ", ".join(map(shown_place, source.locations)),
+        use=Use.UNUSED,
+        indexes=(IndexReport(name, reason=reason, message=str(error) or repr(error)),),
+        reasons=(reason,),
+        states=(FileState.KEPT,) * len(listed),
+        sizes=tuple(file.size_bytes for file in listed),
+    )
 
 
 def _state(file: TableFile, read: set[str], unknown: set[str]) -> FileState:

@@ -21,6 +21,7 @@ import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.execution.exchange.Exchange;
 import org.apache.spark.util.AccumulatorV2;
 import scala.Option;
@@ -41,6 +42,9 @@ final class Counts {
     private static final int GONE = 2;
     /** Made the rows of a cache, in this query or in an earlier one. */
     private static final int CACHED = 3;
+
+    /** Beyond this the tasks of lakebloom's own source are not looked at. */
+    private static final long MAX_TASK_BYTES = 4L << 20;
 
     /** Of this lake: each notes for itself what it has seen. */
     private final TreeNodeTag counted = new TreeNodeTag("lakebloom.counted." + COUNT.getAndIncrement());
@@ -96,6 +100,9 @@ final class Counts {
             if (plan instanceof FileSourceScanExec && met.add(plan)) {
                 add((FileSourceScanExec) plan, how, knownCache);
             }
+            if (plan instanceof BatchScanExec && Scans.SOURCE.equals(((BatchScanExec) plan).table().name()) && met.add(plan)) {
+                addSource((BatchScanExec) plan, how);
+            }
             if (plan instanceof InMemoryTableScanExec) {
                 InMemoryRelation relation = ((InMemoryTableScanExec) plan).relation();
                 visit(relation.cachedPlan(), CACHED, relation.cachedPlan().getTagValue(counted).isDefined());
@@ -150,6 +157,32 @@ final class Counts {
                 figures(scan, files, metric(scan, "filesSize"), rows);
             }
             note(scan);
+        }
+
+        /** A scan by lakebloom's own data source: the tasks, which Python understands, and the rows of this run. */
+        private void addSource(BatchScanExec scan, int how) {
+            if (how == GONE || how == CACHED) {
+                return;
+            }
+            ObjectNode figures = scans.addObject();
+            ArrayNode tasks = figures.putArray("tasks");
+            try {
+                long bytes = 0;
+                for (Iterator it = CollectionConverters.asJava(scan.inputPartitions()).iterator(); it.hasNext();) {
+                    Object task = it.next();
+                    byte[] pickled = (byte[]) task.getClass().getMethod("pickedPartition", new Class[0]).invoke(task, new Object[0]);
+                    bytes += pickled.length;
+                    tasks.add(pickled);
+                }
+                if (failed || bytes > MAX_TASK_BYTES) {
+                    tasks.removeAll();
+                }
+            } catch (Exception problem) {
+                tasks.removeAll(); // another version of Spark: then only the rows are known
+            }
+            if (!failed) {
+                figures.put("numOutputRows", metric(scan, "numOutputRows"));
+            }
         }
 
         /** Negative numbers are not known. */

@@ -24,12 +24,18 @@ import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.util.AccumulatorV2;
 import scala.jdk.javaapi.CollectionConverters;
 
 /** Finds the scans of files in plans, and what they ask; and what the filters on joins counted. */
 final class Scans {
+    /** The name of lakebloom's own data source. */
+    static final String SOURCE = "lakebloom";
+
     private Scans() {}
 
     /** Describes the scans of an optimized plan, also those in subqueries and in cached plans. */
@@ -71,6 +77,13 @@ final class Scans {
             ObjectNode scan = new Scan((LogicalRelation) plan, null).description(mapper, rule);
             around.describe(plan, scan, stopped);
             scans.add(scan);
+        } else if (source(plan) != null) {
+            ObjectNode options = scans.addObject().putObject("source");
+            Map given = source(plan).asCaseSensitiveMap();
+            for (Iterator it = given.entrySet().iterator(); it.hasNext();) {
+                Map.Entry option = (Map.Entry) it.next();
+                options.put((String) option.getKey(), (String) option.getValue());
+            }
         } else if (plan instanceof InMemoryRelation) {
             for (Iterator it = CollectionConverters.asJava(plan.innerChildren()).iterator(); it.hasNext();) {
                 Object cached = it.next();
@@ -106,6 +119,16 @@ final class Scans {
 
     private static boolean isFiles(LogicalPlan plan) {
         return plan instanceof LogicalRelation && ((LogicalRelation) plan).relation() instanceof HadoopFsRelation;
+    }
+
+    /** The options of a scan by lakebloom's own data source; null for any other plan. */
+    private static CaseInsensitiveStringMap source(LogicalPlan plan) {
+        LogicalPlan relation = plan instanceof DataSourceV2ScanRelation ? ((DataSourceV2ScanRelation) plan).relation() : plan;
+        if (!(relation instanceof DataSourceV2Relation)) {
+            return null;
+        }
+        DataSourceV2Relation found = (DataSourceV2Relation) relation;
+        return found.table().name().equals(SOURCE) ? found.options() : null;
     }
 
     /** Adds, for each filter that was put on a side of a join, how many rows came and how many it let pass. */

@@ -1,0 +1,103 @@
+"""Spark Connect: what a DataFrame reads through indexes, by the plan that the client sends, and what it counted."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lakebloom.errors import LakebloomError, UnsupportedSessionError
+from lakebloom.index.query_reports import LastQuery, QueryReport, ScanFigures
+from lakebloom.spark.data_source import LakebloomSource, explain_source, source_reader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["ConnectReads", "explain_on_connect", "sources_of"]
+
+_REMEMBERED = 32
+_ROWS = "numOutputRows"
+
+
+def explain_on_connect(spark: SparkSession, frame: DataFrame) -> QueryReport:
+    """Tell what each scan of lakebloom's source reads. Raises UnsupportedSessionError where there is none."""
+    sources = list(sources_of(spark, frame))
+    if not sources:
+        raise UnsupportedSessionError(
+            "on Spark Connect indexes are used by lake.read and the data source only, and this DataFrame has neither",
+            found="a Spark Connect session",
+            hint='read through an index, lake.read("by_user", "user_id = 42"), and explain that; '
+            'or ask the index alone: lake.explain("by_user", "user_id = 42")',
+        )
+    return QueryReport(tuple(explain_source(spark, options) for options in sources))
+
+
+def sources_of(spark: SparkSession, frame: DataFrame) -> Iterator[Mapping[str, str]]:
+    """Yield the options of each scan of lakebloom's source in a DataFrame's plan."""
+    logical: Any = frame._plan
+    session: Any = spark
+    waiting: list[Any] = [logical.to_proto(session.client)]
+    while waiting:
+        message = waiting.pop()
+        if message.DESCRIPTOR.name == "DataSource" and message.format.lower() == LakebloomSource.name():
+            yield {**({"path": message.paths[0]} if message.paths else {}), **message.options}
+            continue
+        for field, value in reversed(message.ListFields()):
+            if field.message_type is not None and not field.message_type.GetOptions().map_entry:
+                many = value if isinstance(value, (list, tuple)) or hasattr(value, "extend") else [value]
+                waiting.extend(reversed(list(many)))
+
+
+class _Made(NamedTuple):
+    frame: weakref.ref[Any]
+    name: str
+    version: int
+    made_ms: int
+
+
+class ConnectReads:
+    """The DataFrames that ``lake.read`` made in a session, to tell what they read once they ran.
+
+    Spark Connect tells how many rows a scan returned, and not how many files it opened. Those are the plan's, as long
+    as neither the index nor the table has changed since the DataFrame was made; otherwise they are not known.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._made: deque[_Made] = deque(maxlen=_REMEMBERED)
+
+    def add(self, frame: DataFrame, index: str, version: int) -> None:
+        """Remember a DataFrame for as long as somebody has it. ``version`` is that of the index."""
+        self._made.append(_Made(weakref.ref(frame), index, version, time.time_ns() // 1_000_000))
+
+    def last(self) -> LastQuery | None:
+        """Return what the newest of the DataFrames counted that ran; None where none has."""
+        for made in reversed(self._made):
+            frame = made.frame()
+            if frame is not None and frame.executionInfo is not None:
+                return LastQuery(f"read of {made.name}", None, (self._figures(made, frame),))
+        return None
+
+    def _figures(self, made: _Made, frame: Any) -> ScanFigures:
+        rows = _rows_of(frame.executionInfo)
+        (options,) = sources_of(self._spark, frame)
+        try:
+            reader = source_reader(self._spark, options)
+            if reader.is_unchanged(made.version, made.made_ms):
+                report = reader.report()
+                size = report.bytes_kept if report.unit == "file" else None
+                return ScanFigures(report.table, report.files_kept, size, rows, report.files, report.files_kept)
+        except LakebloomError:
+            pass  # whatever keeps the table or the index from being read now, the query has run
+        return ScanFigures(made.name, None, None, rows, None, None)
+
+
+def _rows_of(info: Any) -> int | None:
+    """Return how many rows the scan returned: Spark numbers the parts of a plan, and names each."""
+    parts = () if info.metrics is None else info.metrics._metrics
+    found = [part.metrics for part in parts if part.name.startswith("BatchScan")]
+    rows = [metric.value for metrics in found for metric in metrics if metric.name == _ROWS]
+    return int(rows[0]) if len(rows) == 1 else None
