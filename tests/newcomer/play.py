@@ -253,6 +253,7 @@ def main() -> int:
             found = normalised(PARTS[name](home), home)
         golden = HERE / "golden" / f"{name}.txt"
         if arguments.update:
+            golden.parent.mkdir(exist_ok=True)
             golden.write_text(found)
             continue
         expected = golden.read_text() if golden.exists() else ""

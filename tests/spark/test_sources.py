@@ -286,7 +286,7 @@ class TestRefused:
             (lambda path: f"{path}/missing/*.parquet", NotFoundError, "missing/"),
             (lambda path: path / "empty", NoFilesError, "empty as parquet.*check the path"),
             (lambda path: path / "text", DataFileError, "text as parquet.*another format, such as spark.read.orc"),
-            (lambda path: 7, InvalidArgumentError, "a DataFrame, a path or the name of a table; found int"),
+            (lambda path: 7, InvalidArgumentError, "a Spark DataFrame, a path or the name of a table; found 7"),
             (lambda path: "", DataFileError, "cannot read  as parquet"),
         ],
         ids=["missing", "glob", "empty", "text", "int", "nothing"],
