@@ -95,6 +95,11 @@ _SPARK_SAYS = re.compile(
 )
 
 
+_JAVA_SAYS = re.compile(r"(?m)^(\d\d/\d\d/\d\d \S+ ERROR |\s+at |\s+\.\.\. \d|Caused by: |java\.|org\.apache\.).*\n")
+"""The log of a Connect server, which is on the same screen here."""
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
 def quickstart(home: Path) -> str:
     """Paste the page."""
     page = str(ROOT / "docs/QUICKSTART.md")
@@ -105,7 +110,15 @@ def quickstart(home: Path) -> str:
     outcome = json.loads(done.stdout)[page]
     assert outcome["error"] is None, outcome["error"]
     assert "Warning" not in outcome["said"] + done.stderr, outcome["said"] + done.stderr
-    return re.sub(r"\d+", "N", outcome["printed"])  # its keys are random, and so is what a filter lets through
+    return _without_chance(outcome["printed"])
+
+
+def _without_chance(text: str) -> str:
+    """Leave out keys, which are random, and with them what filters let through."""
+    text = _UUID.sub("UUID", text)
+    text = re.sub(r"\d+(?:[,.]\d+)*(?:e-?\d+)?", "N", text)
+    text = re.sub(r"\b(\w*files?)\b", lambda found: found[1].rstrip("s"), text)
+    return re.sub(r"(?m)^ +[#.?]+$", "    MAP", text)
 
 
 def mistakes(home: Path) -> str:
@@ -180,7 +193,7 @@ def _photograph(chromium: str, page: Path, target: Path) -> None:
 def connect(home: Path) -> str:
     """Work on a Spark Connect server."""
     free_port = environment(SPARK_TESTING="1")  # else it is 15002, which may be taken
-    return run([str(BIN / "python"), str(HERE / "scripts/connect.py")], home, free_port)
+    return _JAVA_SAYS.sub("", run([str(BIN / "python"), str(HERE / "scripts/connect.py")], home, free_port))
 
 
 def cron(home: Path) -> str:
@@ -218,7 +231,7 @@ _ALIKE = [
     (re.compile(r"(bytes (?:read|written) +)[\d,]+"), r"\1N"),
     (re.compile(r"part-[\w.-]+parquet"), "part-….parquet"),
     (re.compile(r"0x[0-9a-f]{6,}"), "0x…"),
-    (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "UUID"),
+    (_UUID, "UUID"),
     (re.compile(r"\x1b\[[0-9;]*m"), ""),
     (re.compile(r"[ \t]+(?=\n)"), ""),
 ]
