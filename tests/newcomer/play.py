@@ -110,7 +110,7 @@ def quickstart(home: Path) -> str:
     outcome = json.loads(done.stdout)[page]
     assert outcome["error"] is None, outcome["error"]
     assert "Warning" not in outcome["said"] + done.stderr, outcome["said"] + done.stderr
-    return _without_chance(outcome["printed"])
+    return _without_chance(outcome["printed"].replace(str(home), "~"))
 
 
 def _without_chance(text: str) -> str:
