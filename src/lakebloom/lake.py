@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from lakebloom.display.progress import ProgressOption, Report
+    from lakebloom.display.tables import RecordTable
     from lakebloom.index.building import Workshop
     from lakebloom.index.config import BloomIndexConfig
     from lakebloom.index.current_table import CurrentTable
@@ -49,7 +51,6 @@ if TYPE_CHECKING:
     from lakebloom.index.maintain.repair import Salvage
     from lakebloom.index.maintain.status import IndexStatus
     from lakebloom.index.price import PriceTag
-    from lakebloom.index.progress import ProgressOption, Report
     from lakebloom.index.query_reports import LastQuery, QueryReport
     from lakebloom.index.reads import Unindexed
     from lakebloom.index.refresh import RefreshMode
@@ -65,7 +66,6 @@ if TYPE_CHECKING:
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.index.worth import ColumnAdvice
     from lakebloom.predicate.tree import Predicate
-    from lakebloom.printing import RecordTable
     from lakebloom.spark.auto_refresh import WriteWatch
     from lakebloom.spark.catalog_tables import CatalogTables
     from lakebloom.spark.connect_reads import ConnectReads
@@ -365,8 +365,8 @@ class Lakebloom:
 
     def indexes(self) -> RecordTable[IndexRecord]:
         """Return all indexes, deleted ones too. One that cannot be read has the state "damaged" or "unreadable"."""
+        from lakebloom.display.tables import RecordTable
         from lakebloom.index.reports import records_of
-        from lakebloom.printing import RecordTable
 
         return RecordTable(records_of(self._catalog))
 
@@ -378,8 +378,8 @@ class Lakebloom:
 
     def status(self, name: str | None = None) -> RecordTable[IndexStatus]:
         """Compare an index, or all that are in use, with their tables: coverage, lag, size, rate. Lists the tables."""
+        from lakebloom.display.tables import RecordTable
         from lakebloom.index.maintain.status import statuses
-        from lakebloom.printing import RecordTable
 
         found = statuses(self._catalog, name, self._current)
         if self._writes is not None:
@@ -388,8 +388,8 @@ class Lakebloom:
 
     def history(self, name: str) -> RecordTable[VersionRecord]:
         """Return the versions of an index, the newest first."""
+        from lakebloom.display.tables import RecordTable
         from lakebloom.index.reports import history_of
-        from lakebloom.printing import RecordTable
 
         return RecordTable(history_of(self._catalog.index(name).log))
 
@@ -701,7 +701,7 @@ class Lakebloom:
 
     def _shown(self, title: str, progress: ProgressOption) -> AbstractContextManager[Report | None]:
         """Show how far an operation is. Loads with the first one: a lookup does without."""
-        from lakebloom.index.progress import shown
+        from lakebloom.display.progress import shown
 
         if self._spark is None or progress is False or callable(progress):
             return shown(title, progress)

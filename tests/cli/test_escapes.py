@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.cli.output import JsonOutput, TextOutput
 from lakebloom.cli.troubles import Trouble
+from lakebloom.display.tables import Printable, RecordTable
 from lakebloom.display.visible import visible, visible_json, visible_lines
 from lakebloom.errors import LakebloomError, PredicateSyntaxError
 from lakebloom.parquet import embed
 from lakebloom.parquet.inspection import inspect_file
-from lakebloom.printing import Printable, RecordTable
 from lakebloom.tables.columns import format_name
 from tests.cli.running import Cli
 from tests.index.lake import Lake

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lakebloom.display.tables import sized
 from lakebloom.parquet import embed
-from lakebloom.printing import sized
 from tests.cli.running import Cli, assert_golden
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakebloom.index import progress as module
+from lakebloom.display import progress as module
+from lakebloom.display.progress import shown
 from lakebloom.index.plan import Progress
-from lakebloom.index.progress import shown
 from tests.index.lake import NAME, Lake
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ SCRIPT = """
 import sys, threading, warnings
 from lakebloom.index import progress
 from lakebloom.index.plan import Progress
-from lakebloom.index.progress import shown
+from lakebloom.display.progress import shown
 progress.AFTER_S = {after_s}
 try:
     with shown("building by_user", {option}) as tell:

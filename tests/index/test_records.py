@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
+from lakebloom.display.tables import RecordTable
 from lakebloom.errors import InvalidArgumentError, StorageError
 from lakebloom.index.compact import optimize_index
 from lakebloom.index.lifecycle import delete_index, restore_index
 from lakebloom.index.plan import SkippedFile
 from lakebloom.index.reports import BuildReport, IndexRecord, VacuumReport, VersionRecord
-from lakebloom.printing import RecordTable
 from tests.index.lake import NAME, Lake
 
 GOLDEN = Path(__file__).parent / "golden"

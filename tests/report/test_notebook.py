@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import lakebloom
+from lakebloom.display.tables import Printable
 from lakebloom.index.query_reports import LastQuery, QueryReport
-from lakebloom.printing import Printable
-from tests.index import test_query_reports as examples
+from tests.index.query import test_scan_reports as examples
 from tests.report.test_page import CONTRASTS
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import typer
 
 from lakebloom.cli.output import plain
 from lakebloom.cli.verbs import Session, verb
-from lakebloom.printing import amount, text_of
+from lakebloom.display.tables import amount, text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,8 +1,8 @@
-"""The bar of a running job. It is drawn as Python draws it (``lakebloom.index.progress``)."""
+"""The bar of a running job. It is drawn as Python draws it (``lakebloom.display.progress``)."""
 
 from __future__ import annotations
 
-from lakebloom.index.progress import pace
-from lakebloom.index.progress_bar import bar
+from lakebloom.display.progress import pace
+from lakebloom.display.progress_bar import bar
 
 __all__ = ["bar", "pace"]

@@ -9,7 +9,7 @@ import typer
 
 from lakebloom.cli.output import plain
 from lakebloom.cli.verbs import Session, verb
-from lakebloom.printing import amount
+from lakebloom.display.tables import amount
 
 if TYPE_CHECKING:
     from lakebloom.parquet.inspection import FilterRecord

@@ -24,8 +24,8 @@ from lakebloom.display.visible import visible, visible_json, visible_lines
 
 if TYPE_CHECKING:
     from lakebloom.cli.troubles import Trouble
+    from lakebloom.display.tables import Printable
     from lakebloom.index.plan import Progress
-    from lakebloom.printing import Printable
 
 __all__ = ["JsonOutput", "Output", "OutputKind", "TextOutput", "plain"]
 
@@ -129,7 +129,7 @@ class TextOutput(Output):
     @contextmanager
     def progress(self, title: str) -> Iterator[Callable[[Progress], None] | bool]:
         """See Output."""
-        from lakebloom.index.progress import shown
+        from lakebloom.display.progress import shown
 
         with shown(title, console=self._err) as update:
             yield False if update is None else update

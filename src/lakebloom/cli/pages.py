@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lakebloom.cli.verbs import Session, verb
-from lakebloom.printing import amount
+from lakebloom.display.tables import amount
 
 __all__ = ["add_to"]
 

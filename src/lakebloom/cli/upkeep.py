@@ -11,7 +11,7 @@ import typer
 from lakebloom.cli.exit_codes import ExitCode
 from lakebloom.cli.output import plain
 from lakebloom.cli.verbs import Session, verb
-from lakebloom.printing import amount, text_of
+from lakebloom.display.tables import amount, text_of
 
 if TYPE_CHECKING:
     from lakebloom.index.reports import VerifyReport

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakebloom.display.tables import Printable
 from lakebloom.errors import LakebloomError
 from lakebloom.parquet.footer import read_footer
 from lakebloom.parquet.inspection import dictionary_bytes
-from lakebloom.printing import Printable
 from lakebloom.tables.columns import format_name
 from lakebloom.tables.files import is_reachable
 from lakebloom.tables.parquet_paths import find_leaf

@@ -19,8 +19,8 @@ from lakebloom.store.merge import merge_segments
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lakebloom.display.progress import Report
     from lakebloom.index.catalog import Catalog, Index
-    from lakebloom.index.progress import Report
     from lakebloom.sbbf.kernels import BoolArray
     from lakebloom.store.records import Entry, GlobalRecord, SegmentRecord
     from lakebloom.store.segments import Segment

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakebloom.display.tables import amount, sized
 from lakebloom.errors import IndexTooLargeError, LakebloomError
 from lakebloom.index import sizes
 from lakebloom.index.build_segment import spans_of
-from lakebloom.printing import amount, sized
 from lakebloom.sbbf import sizing
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 from lakebloom.tables.parquet_columns import ParquetColumns

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakebloom.printing import Printable
+from lakebloom.display.tables import Printable
 from lakebloom.sbbf import estimates
 from lakebloom.tables.columns import format_name
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakebloom.display.tables import sized
 from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, StaleIndexError
 from lakebloom.index.ask import resolver
-from lakebloom.printing import sized
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.hashing import hash_array
 from lakebloom.store.global_filters import read_global

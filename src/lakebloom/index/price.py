@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakebloom.display.tables import Printable, amount
 from lakebloom.index import estimate
-from lakebloom.printing import Printable, amount
 from lakebloom.tables.columns import format_name
 
 if TYPE_CHECKING:

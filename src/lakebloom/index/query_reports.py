@@ -7,10 +7,10 @@ import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lakebloom.display.tables import Printable, amount
 from lakebloom.display.visible import visible
 from lakebloom.index.query_html import last_query_html, query_html, scan_html
 from lakebloom.predicate.reasons import Reason
-from lakebloom.printing import Printable, amount
 
 __all__ = [
     "FileState",

@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from lakebloom.display.tables import Printable
 from lakebloom.errors import CorruptIndexError, IndexFormatError, IndexNotFoundError, NotFoundError, StorageError
-from lakebloom.printing import Printable
 from lakebloom.sbbf import sizing
 from lakebloom.tables.columns import format_name
 

@@ -24,8 +24,8 @@ from lakebloom.store.records import FOLDERS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from lakebloom.display.progress import Report
     from lakebloom.index.catalog import Catalog, Index
-    from lakebloom.index.progress import Report
     from lakebloom.storage import StoredFile
     from lakebloom.store.records import Entry
 

@@ -20,9 +20,9 @@ from lakebloom.store.records import FOLDERS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from lakebloom.display.progress import Report
     from lakebloom.index.catalog import Index
     from lakebloom.index.current_table import CurrentTable
-    from lakebloom.index.progress import Report
     from lakebloom.store.records import Entry
     from lakebloom.tables.files import TableFile
 

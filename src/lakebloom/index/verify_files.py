@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from lakebloom.index.progress import Report
+    from lakebloom.display.progress import Report
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.sbbf.kernels import WordArray
     from lakebloom.store.segments import Segment

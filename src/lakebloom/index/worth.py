@@ -11,8 +11,8 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lakebloom.display.tables import Printable, amount
 from lakebloom.index import sizes
-from lakebloom.printing import Printable, amount
 from lakebloom.sbbf import sizing
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from lakebloom.display.tables import Printable
 from lakebloom.errors import CorruptFilterError
 from lakebloom.parquet.encryption import FRAME_BYTES, Module, frame_size
-from lakebloom.printing import Printable
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.header import MAX_HEADER_BYTES, read_header
 

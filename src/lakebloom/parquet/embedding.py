@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
+from lakebloom.display.tables import Printable, sized
 from lakebloom.errors import (
     ColumnNotFoundError,
     DataFileError,
@@ -34,7 +35,6 @@ from lakebloom.parquet.footer import MAGIC, read_footer
 from lakebloom.parquet.rewriting import Rewriting
 from lakebloom.parquet.stored_values import StoredValues, arrow_metadata
 from lakebloom.parquet.thrift_tree import serialise
-from lakebloom.printing import Printable, sized
 from lakebloom.sbbf import sizing
 from lakebloom.sbbf.encoding import Parquet
 from lakebloom.sbbf.filter import Sbbf

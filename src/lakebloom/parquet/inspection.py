@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakebloom.display.tables import Printable
 from lakebloom.errors import EncryptedFileError, FilterFormatError
 from lakebloom.parquet.metadata import read_metadata
 from lakebloom.parquet.open_file import open_file
 from lakebloom.parquet.reader import filters
-from lakebloom.printing import Printable
 from lakebloom.sbbf.blocks import BITS_PER_BLOCK
 from lakebloom.tables.columns import format_name
 

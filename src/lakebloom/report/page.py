@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 import jinja2
 from markupsafe import Markup
 
-from lakebloom import __version__, look
+from lakebloom import __version__
+from lakebloom.display import html
+from lakebloom.display.tables import amount, text_of
 from lakebloom.display.visible import visible_lines
-from lakebloom.printing import amount, text_of
 
 if TYPE_CHECKING:
     from lakebloom.report.facts import Facts, SkipMap
@@ -54,10 +55,10 @@ def render(facts: Facts, now: datetime.datetime | None = None) -> str:
     moment = now or datetime.datetime.now(datetime.timezone.utc)
     return template.render(
         facts=facts,
-        style=Markup("\n".join([look.colours(":root"), (folder / "page.css").read_text(), look.MAP_STYLE])),
+        style=Markup("\n".join([html.colours(":root"), (folder / "page.css").read_text(), html.MAP_STYLE])),
         skip_map=None if facts.skip_map is None else _map(facts.skip_map),
-        files_for_each=1 if facts.skip_map is None else look.for_each_square(facts.skip_map.scan.files),
-        square=lambda kind: Markup(look.square(kind)),
+        files_for_each=1 if facts.skip_map is None else html.for_each_square(facts.skip_map.scan.files),
+        square=lambda kind: Markup(html.square(kind)),
         bars=_bars(facts),
         made=moment.strftime("%Y-%m-%d %H:%M UTC"),
         version=__version__,
@@ -71,7 +72,7 @@ def _map(skip_map: SkipMap) -> Markup:
         f"because the index does not know them, {scan.files - scan.files_kept} skipped"
     )
     kinds = [state.word for state in scan.states]
-    return Markup(look.squares(kinds, [_file_name(file.uri) for file in skip_map.files], label))
+    return Markup(html.squares(kinds, [_file_name(file.uri) for file in skip_map.files], label))
 
 
 def _bars(facts: Facts) -> list[_Bar]:

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
+from lakebloom.display.progress import shown
+from lakebloom.display.tables import Printable
 from lakebloom.errors import LakebloomError, NoFilesError, StorageError, typed_call
 from lakebloom.index.plan import FileGroup, Progress, SkippedFile, group_files, new_operation_id
-from lakebloom.index.progress import shown
 from lakebloom.parquet.embedding import column_names, embed
-from lakebloom.printing import Printable
 from lakebloom.sbbf import sizing
 from lakebloom.spark.build import failures_named, interruptible, parallelism
 from lakebloom.spark.results import RESULT_SCHEMA, row
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakebloom.index.progress import ProgressOption
+    from lakebloom.display.progress import ProgressOption
     from lakebloom.tables.files import TableFile
 
 __all__ = ["EmbedLakeReport", "embed_lake"]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
+from lakebloom.display.tables import Printable
 from lakebloom.errors import LakebloomError, NoFilesError
 from lakebloom.lance.building import BuiltSegment, ZonePlan, ZoneRule, build_segment
 from lakebloom.lance.committing import commit_segments, existing, merged, remove_segments, require_free, segment_record
@@ -24,7 +25,6 @@ from lakebloom.lance.index_file import FPP, ROWS_PER_ZONE
 from lakebloom.lance.library import open_dataset
 from lakebloom.lance.segments import DatasetColumn, find_column
 from lakebloom.lance.zones import require_type
-from lakebloom.printing import Printable
 from lakebloom.sbbf import sizing
 from lakebloom.spark.build import failures_named, parallelism
 from lakebloom.spark.results import RESULT_SCHEMA, row

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from lakebloom.display.tables import Printable
     from lakebloom.index.config import BloomIndexConfig
     from lakebloom.index.reports import IndexRecord, VersionRecord
-    from lakebloom.printing import Printable
 
 __all__ = ["run"]
 

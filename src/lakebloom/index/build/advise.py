@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lakebloom.display.tables import RecordTable
 from lakebloom.errors import LakebloomError, NoFilesError, UnsupportedTypeError
 from lakebloom.index.build.column_sampling import chosen_files, sampled_columns
 from lakebloom.index.build.parquet_directory import parquet_source
@@ -11,7 +12,6 @@ from lakebloom.index.building import PARQUET
 from lakebloom.index.create import find_column
 from lakebloom.index.estimate import sample_shape
 from lakebloom.index.worth import ColumnAdvice, ColumnSample, TableShape, refused, worth
-from lakebloom.printing import RecordTable
 from lakebloom.store.records import ColumnRecord
 from lakebloom.tables.columns import arrow_type, format_name, parse_name
 from lakebloom.tables.files import is_reachable

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakebloom.display.tables import Printable, amount, text_of
 from lakebloom.errors import IndexFormatError, IndexNotFoundError, LakebloomError, StorageError
 from lakebloom.index.current_table import recorded_table
 from lakebloom.index.freshness import freshness
@@ -13,7 +14,6 @@ from lakebloom.index.health import column_health, segment_health
 from lakebloom.index.maintain.shrinkage import shrinkage
 from lakebloom.index.reports import IndexRecord, history_of
 from lakebloom.index.snapshot import Snapshot
-from lakebloom.printing import Printable, amount, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from lakebloom.index.progress import pace
+from lakebloom.display.progress import pace
 
 if TYPE_CHECKING:
     from rich.console import Console

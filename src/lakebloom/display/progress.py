@@ -15,8 +15,8 @@ import time
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from lakebloom.display.tables import amount
 from lakebloom.display.visible import visible
-from lakebloom.printing import amount
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -161,7 +161,7 @@ class _Terminal:
             from rich.console import Console
             from rich.markup import escape
 
-            from lakebloom.index.progress_bar import bar
+            from lakebloom.display.progress_bar import bar
 
             console = self._console or Console(stderr=True)
             self._update = self._stack.enter_context(bar(console, escape(visible(self._title)), transient=True))

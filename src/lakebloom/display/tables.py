@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from lakebloom import look
+from lakebloom.display import html
 from lakebloom.display.visible import visible
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Printable:
         return str(self)  # of those that do not ask for Python's own
 
     def _repr_html_(self) -> str:
-        return look.card(f"<h4>{_words(type(self).__name__)}</h4>", look.pairs(self.shown()))
+        return html.card(f"<h4>{_words(type(self).__name__)}</h4>", html.pairs(self.shown()))
 
 
 RecordT = TypeVar("RecordT", bound=Printable)
@@ -92,7 +92,7 @@ class RecordTable(Sequence[RecordT], Generic[RecordT]):
 
     def _repr_html_(self) -> str:
         cells = self._cells()
-        return look.card(look.table(cells[0], cells[1:]) if cells else '<p class="quiet">(none)</p>')
+        return html.card(html.table(cells[0], cells[1:]) if cells else '<p class="quiet">(none)</p>')
 
 
 def _arrow_column(name: str, values: list[Any]) -> pa.Array:
