@@ -54,7 +54,7 @@ fast: $(STAMP) ## the tests that need no Spark, in two processes, in about a min
 	wait $$first && exit $$second
 
 demo: $(STAMP) ## what lakebloom does, on your screen
-	@. tools/java && $(BIN)/python -m lakebloom.cli.demo
+	@. tools/java && $(BIN)/python -m lakebloom.cli.commands.demo
 
 bench: $(BENCH_STAMP) ## all benches in one run, half an hour; writes docs/BENCHMARKS.md and docs/latency.svg
 	@. tools/java && $(BIN)/python -m bench $(ONLY)

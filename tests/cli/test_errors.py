@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakebloom import errors
+from lakebloom.cli.error_message import Trouble
 from lakebloom.cli.exit_codes import ExitCode, code_of
-from lakebloom.cli.troubles import Trouble
 from tests.cli.running import ROOT, Cli, assert_golden
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
+from lakebloom.cli.error_message import Trouble
 from lakebloom.cli.output import JsonOutput, TextOutput
-from lakebloom.cli.troubles import Trouble
 from lakebloom.display.tables import Printable, RecordTable
 from lakebloom.display.visible import visible, visible_json, visible_lines
 from lakebloom.errors import LakebloomError, PredicateSyntaxError

@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from lakebloom.cli.bars import bar
+from lakebloom.cli.progress_bar import bar
 from lakebloom.index.plan import Progress
 
 

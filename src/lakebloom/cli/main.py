@@ -13,10 +13,10 @@ from typing import Annotated
 import typer
 
 from lakebloom import __version__
-from lakebloom.cli import asking, building, files, pages, upkeep
+from lakebloom.cli.app import current_output, debugging, start
+from lakebloom.cli.commands import build, maintain, parquet, query, report
+from lakebloom.cli.error_message import Trouble
 from lakebloom.cli.exit_codes import ExitCode, code_of
-from lakebloom.cli.troubles import Trouble
-from lakebloom.cli.verbs import current_output, debugging, start
 from lakebloom.display.secrets import without_secrets
 from lakebloom.display.visible import visible_lines
 from lakebloom.errors import LakebloomError
@@ -35,11 +35,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="rich",
 )
-building.add_to(app)
-asking.add_to(app)
-upkeep.add_to(app)
-files.add_to(app)
-pages.add_to(app)
+build.add_to(app)
+query.add_to(app)
+maintain.add_to(app)
+parquet.add_to(app)
+report.add_to(app)
 
 
 def _print_version(wanted: bool) -> None:

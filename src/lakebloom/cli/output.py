@@ -23,7 +23,7 @@ from rich.text import Text
 from lakebloom.display.visible import visible, visible_json, visible_lines
 
 if TYPE_CHECKING:
-    from lakebloom.cli.troubles import Trouble
+    from lakebloom.cli.error_message import Trouble
     from lakebloom.display.tables import Printable
     from lakebloom.index.plan import Progress
 

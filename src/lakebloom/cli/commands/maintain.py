@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lakebloom.cli.app import Session, verb
 from lakebloom.cli.exit_codes import ExitCode
 from lakebloom.cli.output import plain
-from lakebloom.cli.verbs import Session, verb
 from lakebloom.display.tables import amount, text_of
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lakebloom.cli.app import Session, verb
+from lakebloom.cli.error_message import Trouble
 from lakebloom.cli.exit_codes import code_of
 from lakebloom.cli.output import plain
-from lakebloom.cli.troubles import Trouble
-from lakebloom.cli.verbs import Session, verb
 from lakebloom.errors import LakebloomError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from lakebloom.cli.verbs import Session, verb
+from lakebloom.cli.app import Session, verb
 from lakebloom.display.tables import amount
 
 __all__ = ["add_to"]
@@ -38,6 +38,6 @@ def report(
 
 def demo(session: Session) -> None:
     """Show what lakebloom does, over a lake that it makes for the purpose and removes again."""
-    from lakebloom.cli.demo import main
+    from lakebloom.cli.commands.demo import main
 
     main()

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from lakebloom import BloomIndexConfig, Lakebloom, col, errors
-from lakebloom.cli.bars import bar
-from lakebloom.cli.demo_lake import DemoLake
+from lakebloom.cli.commands.demo_lake import DemoLake
+from lakebloom.cli.progress_bar import bar
 from lakebloom.report import gather, render
 from lakebloom.spark.session import demo_session
 

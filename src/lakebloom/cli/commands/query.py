@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lakebloom.cli.app import Session, verb
 from lakebloom.cli.output import plain
-from lakebloom.cli.verbs import Session, verb
 from lakebloom.display.tables import amount, text_of
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lakebloom.cli.app import Session, verb
 from lakebloom.cli.output import plain
-from lakebloom.cli.verbs import Session, verb
 from lakebloom.display.tables import amount
 
 if TYPE_CHECKING:
