@@ -14,7 +14,7 @@ from lakebloom.index.health import ColumnHealth, SegmentHealth, column_health, s
 from lakebloom.index.query.explain_reads import explain_reads
 from lakebloom.index.reports import IndexRecord, VersionRecord, history_of
 from lakebloom.index.snapshot import Snapshot
-from lakebloom.report.steps import Step, next_steps
+from lakebloom.report.next_steps import Step, next_steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
