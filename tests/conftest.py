@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _warm_kernels() -> None:
     """Compile every kernel once, so that no test is the one that waits for it."""
     from lakebloom import Sbbf, hash_values
-    from lakebloom.sbbf.encoding import PARQUET
+    from lakebloom.sbbf.hashing.encoding import PARQUET
     from lakebloom.sbbf.kernels import load_compiled
 
     load_compiled()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lakebloom.lake import Lakebloom
     from lakebloom.predicate.build import col
     from lakebloom.sbbf.filter import Sbbf
-    from lakebloom.sbbf.hashing import hash_values
+    from lakebloom.sbbf.hashing.hash_values import hash_values
 
 __version__ = "0.1.0"
 
@@ -38,7 +38,7 @@ _HOME_OF = {
     "LakebloomError": "lakebloom.errors",
     "Sbbf": "lakebloom.sbbf.filter",
     "col": "lakebloom.predicate.build",
-    "hash_values": "lakebloom.sbbf.hashing",
+    "hash_values": "lakebloom.sbbf.hashing.hash_values",
 }
 _MODULES = frozenset({"errors", "sizing"})
 

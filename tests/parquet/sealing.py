@@ -11,7 +11,7 @@ from thrift.Thrift import TType
 
 from lakebloom.parquet.footer import Footer, read_footer, serialise
 from lakebloom.parquet.thrift_tree import Items, Struct
-from lakebloom.sbbf.header import read_header
+from lakebloom.sbbf.bytes.header import read_header
 
 __all__ = ["KEYS", "PADDED_HEADER_BYTES", "Sealing"]
 

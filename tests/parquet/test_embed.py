@@ -29,7 +29,7 @@ from lakebloom.errors import (
 from lakebloom.parquet import embed
 from lakebloom.parquet.footer import Footer, read_footer
 from lakebloom.parquet.thrift_tree import Struct, serialise
-from lakebloom.sbbf.encoding import PARQUET, Parquet
+from lakebloom.sbbf.hashing.encoding import PARQUET, Parquet
 from tests.parquet.files import NAMES, all_types, embedded, leaf_values, write
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from thrift.Thrift import TType
 import lakebloom.parquet
 from lakebloom.errors import CorruptFilterError, LakebloomError
 from lakebloom.parquet.footer import read_footer, serialise
-from lakebloom.sbbf.header import write_header
+from lakebloom.sbbf.bytes.header import write_header
 from tests.parquet.test_filters import replaced_footer, without_length, write
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import lakebloom.parquet
 from lakebloom.errors import ValueConversionError
-from lakebloom.sbbf.fitting import fitted
+from lakebloom.sbbf.values.fitting import fitted
 
 NAN, INF = float("nan"), float("inf")
 UTC = dt.timezone.utc

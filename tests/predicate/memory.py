@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from lakebloom import Sbbf
 from lakebloom.predicate.units import BoolArray, HashArray, IntArray
-from lakebloom.sbbf.hashing import hash_array
+from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.tables.columns import ColumnPath, arrow_type
 
 

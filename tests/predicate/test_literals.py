@@ -17,7 +17,7 @@ from lakebloom.predicate.build import col
 from lakebloom.predicate.literals import to_hash, to_hashes, why_kept
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import NULL, Literal
-from lakebloom.sbbf.hashing import hash_array
+from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.tables.columns import arrow_type
 
 NAN = float("nan")

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakebloom import Sbbf, errors
-from lakebloom.sbbf.encoding import PARQUET
+from lakebloom.sbbf.hashing.encoding import PARQUET
 
 CONFORMANCE = Path(__file__).resolve().parents[3] / "shared" / "conformance"
 needs_conformance = pytest.mark.skipif(not CONFORMANCE.is_dir(), reason="the parquet-testing files are not here")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakebloom import Sbbf, sizing
-from lakebloom.sbbf.encoding import LANCE
+from lakebloom.sbbf.hashing.encoding import LANCE
 from tests.lance.datasets import COLUMNS, FPP, ROWS_PER_FRAGMENT, ROWS_PER_ZONE, index_by_lance, with_nulls, write
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from lakebloom.errors import DataFileError, LakebloomError
 from lakebloom.index.embedded_filters import filters_of
 from lakebloom.index.plan import GroupResult, SkippedFile, summed
 from lakebloom.index.segment_builder import SegmentBuilder, Span
-from lakebloom.sbbf.hashing import hash_array
+from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.storage import open_index_storage
 from lakebloom.tables.files import is_same
 from lakebloom.tables.listing import stat_file

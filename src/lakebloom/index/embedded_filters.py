@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from lakebloom.errors import LakebloomError
 from lakebloom.index.plan import ReadAnyway
 from lakebloom.parquet import filters
-from lakebloom.sbbf.decimals import min_bytes
 from lakebloom.sbbf.filter import Sbbf
+from lakebloom.sbbf.hashing.decimals import min_bytes
 from lakebloom.tables.calendars import trusted_values
 from lakebloom.tables.columns import format_name
 from lakebloom.tables.parquet.footer import ArrowFooter, read_arrow_footer

@@ -16,7 +16,7 @@ from lakebloom.display.tables import sized
 from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, StaleIndexError
 from lakebloom.index.ask import resolver
 from lakebloom.sbbf.filter import Sbbf
-from lakebloom.sbbf.hashing import hash_array
+from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.store.global_filters import read_global
 from lakebloom.tables.columns import format_name
 from lakebloom.tables.files import is_reachable, is_same, unlike

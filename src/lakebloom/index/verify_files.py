@@ -10,7 +10,7 @@ import numpy as np
 from lakebloom.errors import BloomIndexError, DataFileError, LakebloomError
 from lakebloom.index.plan import Progress
 from lakebloom.sbbf.filter import Sbbf
-from lakebloom.sbbf.hashing import hash_array
+from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.sbbf.layers import mix
 from lakebloom.store.tiles import read_tile
 from lakebloom.store.units import NO_TILE

@@ -23,9 +23,9 @@ from lakebloom.lance.library import lance_failures
 from lakebloom.lance.segments import DatasetColumn, index_directory
 from lakebloom.lance.zones import ZoneFilter
 from lakebloom.sbbf import sizing
-from lakebloom.sbbf.encoding import LANCE
 from lakebloom.sbbf.filter import Sbbf
-from lakebloom.sbbf.hashing import hash_array
+from lakebloom.sbbf.hashing.encoding import LANCE
+from lakebloom.sbbf.hashing.hash_values import hash_array
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from lakebloom.errors import InvalidArgumentError
-from lakebloom.sbbf.encoding import LANCE, encode
-from lakebloom.sbbf.fitting import fitted
-from lakebloom.sbbf.probes import probe_values
+from lakebloom.sbbf.hashing.encoding import LANCE, encode
+from lakebloom.sbbf.values.fitting import fitted
+from lakebloom.sbbf.values.probes import probe_values
 
 if TYPE_CHECKING:
     from lakebloom.sbbf.filter import Sbbf
     from lakebloom.sbbf.kernels import BoolArray
-    from lakebloom.sbbf.probes import Probe
+    from lakebloom.sbbf.values.probes import Probe
 
 __all__ = ["LanceIndex", "ZoneFilter", "require_type"]
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from lakebloom.display.tables import Printable
 from lakebloom.errors import CorruptFilterError
 from lakebloom.parquet.encryption import FRAME_BYTES, Module, frame_size
+from lakebloom.sbbf.bytes.header import MAX_HEADER_BYTES, read_header
 from lakebloom.sbbf.filter import Sbbf
-from lakebloom.sbbf.header import MAX_HEADER_BYTES, read_header
 
 if TYPE_CHECKING:
     from lakebloom.parquet.metadata import ColumnKey, Metadata

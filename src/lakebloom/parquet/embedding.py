@@ -36,8 +36,8 @@ from lakebloom.parquet.rewriting import Rewriting
 from lakebloom.parquet.stored_values import StoredValues, arrow_metadata
 from lakebloom.parquet.thrift_tree import serialise
 from lakebloom.sbbf import sizing
-from lakebloom.sbbf.encoding import Parquet
 from lakebloom.sbbf.filter import Sbbf
+from lakebloom.sbbf.hashing.encoding import Parquet
 from lakebloom.storage import normalise, open_storage, to_local_path
 from lakebloom.storage.local_errors import translated
 from lakebloom.tables.columns import format_name, parse_name

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Mapping
 
-    from lakebloom.sbbf.parquet_layouts import PhysicalType
+    from lakebloom.sbbf.hashing.parquet import PhysicalType
 
 __all__ = [
     "ColumnChunk",

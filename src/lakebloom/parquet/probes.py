@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from lakebloom.parquet.column_types import family_of, value_type
-from lakebloom.sbbf.encoding import PARQUET, Parquet
-from lakebloom.sbbf.fitting import fitted
-from lakebloom.sbbf.probes import Probe, probe_values
+from lakebloom.sbbf.hashing.encoding import PARQUET, Parquet
+from lakebloom.sbbf.values.fitting import fitted
+from lakebloom.sbbf.values.probes import Probe, probe_values
 from lakebloom.tables.calendars import trusted_values
 
 if TYPE_CHECKING:

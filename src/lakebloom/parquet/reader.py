@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lakebloom.parquet.open_file import OpenFile
     from lakebloom.parquet.schema import Leaf
     from lakebloom.sbbf.kernels import BoolArray
-    from lakebloom.sbbf.probes import Probe
+    from lakebloom.sbbf.values.probes import Probe
 
 __all__ = ["filters", "might_contain"]
 

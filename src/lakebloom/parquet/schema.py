@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakebloom.parquet.thrift_tree import Struct
-    from lakebloom.sbbf.parquet_layouts import PhysicalType
+    from lakebloom.sbbf.hashing.parquet import PhysicalType
 
 __all__ = ["Leaf", "LogicalType", "Repetition", "SchemaElement", "leaves_of", "physical_type", "read_element"]
 

@@ -23,7 +23,7 @@ from lakebloom.errors import UnsupportedTypeError, ValueConversionError
 from lakebloom.predicate.decimals import decimal_array
 from lakebloom.predicate.spark_types import Kind, spark_type
 from lakebloom.predicate.tree import Literal
-from lakebloom.sbbf.plain_arrays import plain_array
+from lakebloom.sbbf.values.plain_arrays import plain_array
 
 __all__ = ["Domain", "column_in", "domain_of", "values_in", "widest"]
 

@@ -28,7 +28,7 @@ from pyarrow import types as pt
 from lakebloom.errors import InvalidArgumentError, UnsupportedTypeError, ValueConversionError
 from lakebloom.predicate.spark_types import fits
 from lakebloom.predicate.tree import NULL, Literal
-from lakebloom.sbbf.values import is_scalar, to_chunks
+from lakebloom.sbbf.values.read import is_scalar, to_chunks
 
 __all__ = ["literal", "literals"]
 

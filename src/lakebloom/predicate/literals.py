@@ -27,9 +27,9 @@ from lakebloom.predicate.decimals import decimal_array, rescaled
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.spark_types import Kind, SparkType, fits, spark_type
 from lakebloom.predicate.tree import Literal
-from lakebloom.sbbf.hashing import hash_array
+from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.sbbf.kernels.portable import SHORT_BYTES, hash_one
-from lakebloom.sbbf.plain_arrays import plain_array
+from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.tables.columns import arrow_type
 
 if TYPE_CHECKING:

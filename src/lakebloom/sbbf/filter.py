@@ -18,14 +18,15 @@ import numpy as np
 import pyarrow as pa
 
 from lakebloom.errors import FilterMismatchError, InvalidArgumentError, typed_call
-from lakebloom.sbbf import bitsets, estimates, folding, sizing
+from lakebloom.sbbf import estimates, folding, sizing
 from lakebloom.sbbf.blocks import MAX_BLOCKS, WORDS_PER_BLOCK
-from lakebloom.sbbf.encoding import CANONICAL, Encoding, require_encoding
-from lakebloom.sbbf.hashing import hash_slices, kernels_for, prepare
+from lakebloom.sbbf.bytes import bitsets
+from lakebloom.sbbf.hashing.encoding import CANONICAL, Encoding, require_encoding
+from lakebloom.sbbf.hashing.hash_values import hash_slices, kernels_for, prepare
 from lakebloom.sbbf.kernels import choose
-from lakebloom.sbbf.unwrap import unwrapped
-from lakebloom.sbbf.values import is_scalar, read_values
-from lakebloom.sbbf.widths import ANY_WIDTH, NO_WIDTH, Widths, widths_of
+from lakebloom.sbbf.values.read import is_scalar, read_values
+from lakebloom.sbbf.values.unwrap import unwrapped
+from lakebloom.sbbf.values.widths import ANY_WIDTH, NO_WIDTH, Widths, widths_of
 
 if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import BoolArray, HashArray, Kernels, WordArray

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.predicate.spark_types import Kind, spark_type
 from lakebloom.sbbf.blocks import SALTS
-from lakebloom.sbbf.decimals import min_bytes
+from lakebloom.sbbf.hashing.decimals import min_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

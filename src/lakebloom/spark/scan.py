@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from lakebloom.index.plan import BuildPlan, FileGroup, GroupResult
 from lakebloom.index.segment_builder import SegmentBuilder, Span
-from lakebloom.sbbf.hashing import hash_array
+from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.sbbf.kernels import load_compiled
 from lakebloom.spark.expressions import canonical_hash
 from lakebloom.spark.global_merge import partial_rows

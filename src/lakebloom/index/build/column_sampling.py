@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from lakebloom.errors import LakebloomError
 from lakebloom.index.threads import CORES, pool
 from lakebloom.index.worth import ColumnSample, FileSample
-from lakebloom.sbbf.hashing import hash_array
+from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.tables.columns import format_name
 from lakebloom.tables.parquet_columns import ParquetColumns
 

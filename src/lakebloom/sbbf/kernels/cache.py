@@ -20,7 +20,7 @@ __all__ = ["Kernel", "kernel", "source_digest"]
 
 _SOURCES = (
     ("lakebloom.sbbf", "blocks.py"),
-    ("lakebloom.sbbf", "xxh64.py"),
+    ("lakebloom.sbbf.kernels", "xxh64.py"),
     ("lakebloom.sbbf.kernels", "cache.py"),
     ("lakebloom.sbbf.kernels", "compiled.py"),
     ("lakebloom.sbbf.kernels", "intrinsics.py"),

@@ -24,7 +24,7 @@ from lakebloom.sbbf.kernels.intrinsics import (
     load_u64,
     prefetch_block,
 )
-from lakebloom.sbbf.xxh64 import PRIMES
+from lakebloom.sbbf.kernels.xxh64 import PRIMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

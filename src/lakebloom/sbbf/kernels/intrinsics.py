@@ -21,7 +21,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from lakebloom.sbbf.blocks import SALTS
-from lakebloom.sbbf.xxh64 import PRIMES
+from lakebloom.sbbf.kernels.xxh64 import PRIMES
 
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _LANES = ir.VectorType(_I32, 8)

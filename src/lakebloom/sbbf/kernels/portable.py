@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakebloom.sbbf.blocks import SALTS
-from lakebloom.sbbf.xxh64 import PRIMES
+from lakebloom.sbbf.kernels.xxh64 import PRIMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

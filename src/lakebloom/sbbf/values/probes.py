@@ -16,13 +16,13 @@ import pyarrow as pa
 from pyarrow import types as pt
 
 from lakebloom.errors import UnsupportedTypeError, ValueConversionError
-from lakebloom.sbbf.hashing import hash_array
-from lakebloom.sbbf.unwrap import unwrapped
-from lakebloom.sbbf.values import to_chunks
+from lakebloom.sbbf.hashing.hash_values import hash_array
+from lakebloom.sbbf.values.read import to_chunks
+from lakebloom.sbbf.values.unwrap import unwrapped
 
 if TYPE_CHECKING:
-    from lakebloom.sbbf.encoding import Encoding
     from lakebloom.sbbf.filter import Sbbf
+    from lakebloom.sbbf.hashing.encoding import Encoding
     from lakebloom.sbbf.kernels import BoolArray, HashArray
 
 __all__ = ["Probe", "probe_values"]

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyarrow import types as pt
 
 from lakebloom.errors import ValueConversionError
-from lakebloom.sbbf.casts import as_type, to_array
+from lakebloom.sbbf.values.casts import as_type, to_array
 
 __all__ = ["to_arrays"]
 

@@ -13,11 +13,10 @@ import xxhash
 
 from lakebloom import Sbbf, hash_values
 from lakebloom.sbbf import kernels as kernels_module
-from lakebloom.sbbf.encoding import CANONICAL
-from lakebloom.sbbf.hashing import prepare
+from lakebloom.sbbf.hashing.encoding import CANONICAL
+from lakebloom.sbbf.hashing.hash_values import prepare
 from lakebloom.sbbf.kernels import choose, compiled, portable
-
-from .reference import ReferenceFilter
+from tests.sbbf.reference import ReferenceFilter
 
 
 @pytest.mark.parametrize("width", [*range(70), 100, 127, 128, 255, 256, 1000])

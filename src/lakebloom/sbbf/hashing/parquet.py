@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as pt
 
-from lakebloom.sbbf import decimals
-from lakebloom.sbbf.arrow_layouts import cast, fixed_layout, is_text_or_bytes, refuse, text_or_bytes_layout
-from lakebloom.sbbf.layouts import Fixed, Layout
+from lakebloom.sbbf.hashing import decimals
+from lakebloom.sbbf.hashing.arrow import cast, fixed_layout, is_text_or_bytes, refuse, text_or_bytes_layout
+from lakebloom.sbbf.hashing.layouts import Fixed, Layout
 
 if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import ByteArray

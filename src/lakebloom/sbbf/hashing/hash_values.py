@@ -9,18 +9,18 @@ import pyarrow as pa
 from pyarrow import types as pt
 
 from lakebloom.errors import typed_call
-from lakebloom.sbbf.buffers import validity
-from lakebloom.sbbf.encoding import CANONICAL, Encoding, encode, require_encoding
+from lakebloom.sbbf.hashing.buffers import validity
+from lakebloom.sbbf.hashing.encoding import CANONICAL, Encoding, encode, require_encoding
+from lakebloom.sbbf.hashing.layouts import Gathered
 from lakebloom.sbbf.kernels import choose
-from lakebloom.sbbf.layouts import Gathered
-from lakebloom.sbbf.unwrap import unwrapped
-from lakebloom.sbbf.values import is_scalar, to_chunks
+from lakebloom.sbbf.values.read import is_scalar, to_chunks
+from lakebloom.sbbf.values.unwrap import unwrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from lakebloom.sbbf.hashing.layouts import Layout
     from lakebloom.sbbf.kernels import BoolArray, HashArray, Kernels
-    from lakebloom.sbbf.layouts import Layout
 
 SLICE_VALUES = 8192
 """64 KiB of hashes: written by the hash kernel and read back by the filter kernel before they leave the cache."""
@@ -84,7 +84,7 @@ def hash_values(values: object, *, type: pa.DataType | None = None, encoding: En
     """Return the XXH64 (seed 0) of each value's bytes as numpy uint64: a scalar for a scalar, otherwise an array.
 
     A NULL has no hash; its place holds 0. ``type`` says how to read Python objects, ``encoding`` which bytes a value
-    has (see ``lakebloom.sbbf.encoding``).
+    has (see ``lakebloom.sbbf.hashing.encoding``).
 
     Raises UnsupportedTypeError, ValueConversionError or InvalidArgumentError.
 

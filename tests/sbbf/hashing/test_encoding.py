@@ -14,8 +14,8 @@ import pytest
 import xxhash
 
 from lakebloom import errors, hash_values
-from lakebloom.sbbf import decimals
-from lakebloom.sbbf.encoding import CANONICAL, LANCE, PARQUET, Encoding, Parquet
+from lakebloom.sbbf.hashing import decimals
+from lakebloom.sbbf.hashing.encoding import CANONICAL, LANCE, PARQUET, Encoding, Parquet
 
 
 def le(size: int) -> Callable[[int], bytes]:

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
-from lakebloom.sbbf.arrow_layouts import is_text_or_bytes
-from lakebloom.sbbf.conversion import as_other_number, is_number
+from lakebloom.sbbf.hashing.arrow import is_text_or_bytes
+from lakebloom.sbbf.values.numbers import as_other_number, is_number
 
 if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import BoolArray

@@ -12,10 +12,9 @@ import pyarrow as pa
 import pytest
 
 from lakebloom import Sbbf, errors, hash_values
-from lakebloom.sbbf.encoding import PARQUET
-from lakebloom.sbbf.values import read_values, to_chunks
-
-from .wrapped import Wrapped
+from lakebloom.sbbf.hashing.encoding import PARQUET
+from lakebloom.sbbf.values.read import read_values, to_chunks
+from tests.sbbf.wrapped import Wrapped
 
 
 def hashes(values: object, **options: Any) -> list[int]:

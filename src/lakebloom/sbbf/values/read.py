@@ -16,9 +16,9 @@ import pyarrow as pa
 from pyarrow import types as pt
 
 from lakebloom.errors import InvalidArgumentError, UnsupportedTypeError
-from lakebloom.sbbf.casts import FAILED_CONVERSION, as_type, to_array
-from lakebloom.sbbf.python_values import to_arrays
-from lakebloom.sbbf.unwrap import plain_type, unwrapped, without_runs
+from lakebloom.sbbf.values.casts import FAILED_CONVERSION, as_type, to_array
+from lakebloom.sbbf.values.python import to_arrays
+from lakebloom.sbbf.values.unwrap import plain_type, unwrapped, without_runs
 
 __all__ = ["Values", "is_scalar", "read_values", "to_chunks"]
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
-from lakebloom.sbbf.casts import FAILED_CONVERSION
+from lakebloom.sbbf.values.casts import FAILED_CONVERSION
 
 __all__ = ["as_other_number", "is_number"]
 

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from lakebloom.errors import UnsupportedTypeError, ValueConversionError
-from lakebloom.sbbf.buffers import byte_view, fixed_rows, without_nulls
-from lakebloom.sbbf.layouts import Fixed, Layout, Offsets, Views
+from lakebloom.sbbf.hashing.buffers import byte_view, fixed_rows, without_nulls
+from lakebloom.sbbf.hashing.layouts import Fixed, Layout, Offsets, Views
 
 __all__ = ["cast", "fixed_layout", "is_text_or_bytes", "refuse", "text_or_bytes_layout"]
 

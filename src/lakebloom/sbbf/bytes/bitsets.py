@@ -54,7 +54,7 @@ def from_bytes(data: Any) -> WordArray:
 
 def to_parquet(words: WordArray) -> bytes:
     """Return Thrift header and bitset. Raises FilterMismatchError for more bytes than a header can announce."""
-    from lakebloom.sbbf.header import MAX_BITSET_BYTES, write_header
+    from lakebloom.sbbf.bytes.header import MAX_BITSET_BYTES, write_header
 
     if words.nbytes > MAX_BITSET_BYTES:
         raise FilterMismatchError(
@@ -70,7 +70,7 @@ def from_parquet(data: Any) -> WordArray:
 
     Raises CorruptFilterError, UnsupportedFilterError, or InvalidArgumentError for what is not bytes.
     """
-    from lakebloom.sbbf.header import read_header
+    from lakebloom.sbbf.bytes.header import read_header
 
     view = _byte_view(data)
     num_bytes, header_bytes = read_header(view)

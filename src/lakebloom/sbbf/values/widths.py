@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from lakebloom.sbbf.conversion import as_other_number, is_number
-from lakebloom.sbbf.encoding import CANONICAL, LANCE, PARQUET, Encoding
-from lakebloom.sbbf.unwrap import plain_type
+from lakebloom.sbbf.hashing.encoding import CANONICAL, LANCE, PARQUET, Encoding
+from lakebloom.sbbf.values.numbers import as_other_number, is_number
+from lakebloom.sbbf.values.unwrap import plain_type
 
 __all__ = ["ANY_WIDTH", "NO_WIDTH", "Widths", "widths_of"]
 

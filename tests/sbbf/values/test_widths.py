@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 
 from lakebloom import Sbbf, hash_values
-from lakebloom.sbbf.encoding import CANONICAL, LANCE, PARQUET, Encoding, Parquet
-
-from .wrapped import Wrapped
+from lakebloom.sbbf.hashing.encoding import CANONICAL, LANCE, PARQUET, Encoding, Parquet
+from tests.sbbf.wrapped import Wrapped
 
 KINDS = [
     pa.int16(), pa.int32(), pa.int64(), pa.uint16(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64()

@@ -19,10 +19,10 @@ import pyarrow as pa
 from pyarrow import types as pt
 
 from lakebloom.errors import InvalidArgumentError
-from lakebloom.sbbf import decimals
-from lakebloom.sbbf.arrow_layouts import cast, fixed_layout, is_text_or_bytes, refuse, text_or_bytes_layout
-from lakebloom.sbbf.layouts import Fixed, Floats, Layout
-from lakebloom.sbbf.parquet_layouts import PhysicalType, parquet_layout
+from lakebloom.sbbf.hashing import decimals
+from lakebloom.sbbf.hashing.arrow import cast, fixed_layout, is_text_or_bytes, refuse, text_or_bytes_layout
+from lakebloom.sbbf.hashing.layouts import Fixed, Floats, Layout
+from lakebloom.sbbf.hashing.parquet import PhysicalType, parquet_layout
 
 __all__ = [
     "CANONICAL",

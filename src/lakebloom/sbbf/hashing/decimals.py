@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakebloom.errors import ValueConversionError
-from lakebloom.sbbf.buffers import fixed_rows, without_nulls
+from lakebloom.sbbf.hashing.buffers import fixed_rows, without_nulls
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakebloom.sbbf import conversion
-from lakebloom.sbbf.conversion import as_other_number
+from lakebloom.sbbf.values import numbers as numbers_module
+from lakebloom.sbbf.values.numbers import as_other_number
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
 DECIMALS = [pa.decimal128(9, 2), pa.decimal128(38, 0), pa.decimal128(5, -2), pa.decimal128(3, 5), pa.decimal256(76, 70)]
@@ -60,7 +60,7 @@ def test_integers_are_not_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) 
     def one_by_one(array: pa.Array, kind: pa.DataType) -> pa.Array:
         raise AssertionError(f"{array.type} to {kind} one by one")
 
-    monkeypatch.setattr(conversion, "_one_by_one", one_by_one)
+    monkeypatch.setattr(numbers_module, "_one_by_one", one_by_one)
     misfits = pa.array([2**62 + 1, -5, None, 3, 2**40])
     for kind in (pa.int16(), pa.uint64(), pa.float32(), pa.float64(), pa.decimal128(9, 2), pa.decimal128(18, 10)):
         other = as_other_number(misfits, kind)

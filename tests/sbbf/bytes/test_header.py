@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakebloom import Sbbf, errors
-from lakebloom.sbbf.header import read_header, write_header
+from lakebloom.sbbf.bytes.header import read_header, write_header
 
 UNIONS = "1c1c0000" * 3
 

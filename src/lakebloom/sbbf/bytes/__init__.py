@@ -1,0 +1,1 @@
+"""Filters as bytes: bitsets and the header that the Parquet specification defines."""

@@ -1,0 +1,1 @@
+"""Values as a caller gives them, made ready to be hashed."""
