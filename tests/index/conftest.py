@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lakebloom.storage import durable
+from lakebloom.storage.local import durable
 from tests.index.lake import Lake
 
 if TYPE_CHECKING:

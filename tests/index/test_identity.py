@@ -23,7 +23,7 @@ from lakebloom.index.lookup import Lookups
 from lakebloom.index.refresh import refresh_index
 from lakebloom.index.settings import Settings
 from lakebloom.index.verify_files import FileCheck
-from lakebloom.storage.object_stores import connect
+from lakebloom.storage.objects.clients import connect
 from lakebloom.tables import settled
 from lakebloom.tables.files import TableFile, local_changed_ns, local_file
 from lakebloom.tables.listing import list_files

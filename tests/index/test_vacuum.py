@@ -16,7 +16,7 @@ from lakebloom.errors import BuildFailedError, CommitConflictError, IndexNotFoun
 from lakebloom.index.ask import Reader
 from lakebloom.index.compact import optimize_index
 from lakebloom.index.lifecycle import delete_index, restore_index
-from lakebloom.storage.temporary import temporary_name
+from lakebloom.storage.local.temporary import temporary_name
 from lakebloom.store import log as log_module
 from lakebloom.store.log import Log, entry_path
 from tests.index.lake import DAY_MS, NAME, Lake, assert_answers, kept, questions

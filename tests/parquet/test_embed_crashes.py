@@ -12,7 +12,7 @@ import pytest
 
 from lakebloom.errors import StorageError
 from lakebloom.parquet import embed
-from lakebloom.storage.temporary import is_temporary
+from lakebloom.storage.local.temporary import is_temporary
 from tests.parquet.files import write
 from tests.storage.faults import SimulatedCrash
 

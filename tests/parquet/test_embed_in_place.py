@@ -18,8 +18,8 @@ import pytest
 from lakebloom.errors import AccessDeniedError, LakebloomError, StorageError
 from lakebloom.parquet import embed, filters
 from lakebloom.parquet import rewriting as rewriting_module
-from lakebloom.storage import exchange
-from lakebloom.storage.temporary import is_temporary
+from lakebloom.storage.local import exchange
+from lakebloom.storage.local.temporary import is_temporary
 
 NOBODY = 0xFFFFFFFF
 USER_OBJ, USER, GROUP_OBJ, MASK, OTHER = 1, 2, 4, 0x10, 0x20

@@ -9,7 +9,7 @@ import pytest
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import DataFileError, InvalidArgumentError, UnsupportedSourceError
 from lakebloom.storage import normalise
-from lakebloom.storage.hadoop import HadoopStorage
+from lakebloom.storage.hadoop.storage import HadoopStorage
 from tests.spark.support import kept, keys, unit_filters
 
 if TYPE_CHECKING:

@@ -81,7 +81,7 @@ def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Stora
         return lambda: open_storage(f"s3://{BUCKET}/{name}/base", options)
     session: Any = request.getfixturevalue("spark")
     # open_storage would choose the local backend; this is about the code that serves HDFS.
-    from lakebloom.storage.hadoop import HadoopStorage
+    from lakebloom.storage.hadoop.storage import HadoopStorage
 
     return lambda: HadoopStorage(normalise(tmp_path / "base"), session)
 

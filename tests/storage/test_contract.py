@@ -10,7 +10,7 @@ import pytest
 
 from lakebloom.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError, StorageError
 from lakebloom.storage import Storage, normalise
-from lakebloom.storage.temporary import temporary_name
+from lakebloom.storage.local.temporary import temporary_name
 
 from .race import assert_single_winner, race_threads
 

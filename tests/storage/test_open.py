@@ -9,7 +9,7 @@ import pytest
 
 from lakebloom.errors import InvalidArgumentError
 from lakebloom.storage import open_storage
-from lakebloom.storage.local import LocalStorage
+from lakebloom.storage.local.storage import LocalStorage
 
 
 def test_paths_and_file_uris_are_local(tmp_path: object) -> None:

@@ -26,7 +26,7 @@ import lakebloom.parquet
 from lakebloom import Lakebloom, LakebloomError, col
 from lakebloom.cli.main import main
 from lakebloom.display.secrets import without_secrets
-from lakebloom.storage.redaction import StorageOptions
+from lakebloom.storage.objects.redaction import StorageOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

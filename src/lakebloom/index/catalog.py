@@ -9,8 +9,8 @@ from lakebloom.errors import CommitConflictError, IndexStateError, LakebloomErro
 from lakebloom.index.config import is_name, require_name
 from lakebloom.index.patience import side_by_side, within
 from lakebloom.storage import normalise, open_index_storage, open_storage
-from lakebloom.storage.local import LocalStorage
-from lakebloom.storage.redaction import StorageOptions
+from lakebloom.storage.local.storage import LocalStorage
+from lakebloom.storage.objects.redaction import StorageOptions
 from lakebloom.store.log import Log
 
 if TYPE_CHECKING:

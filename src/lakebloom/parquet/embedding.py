@@ -39,7 +39,7 @@ from lakebloom.sbbf import sizing
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.hashing.encoding import Parquet
 from lakebloom.storage import normalise, open_storage, to_local_path
-from lakebloom.storage.local_errors import translated
+from lakebloom.storage.local.errors import translated
 from lakebloom.tables.columns import format_name, parse_name
 from lakebloom.tables.listing import is_remote
 from lakebloom.tables.parquet_paths import find_leaf
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 
     from lakebloom.parquet.footer import Footer
     from lakebloom.parquet.schema import Leaf
-    from lakebloom.storage.object_versions import ObjectVersion
-    from lakebloom.storage.objects import ObjectStorage
+    from lakebloom.storage.objects.storage import ObjectStorage
+    from lakebloom.storage.objects.versions import ObjectVersion
 
 __all__ = ["EmbedReport", "column_names", "embed"]
 

@@ -5,7 +5,7 @@
 Until the exchange the old file is untouched, and after it the new one is complete; what a crash can leave behind is a
 file under a temporary name that no reader lists, and that the next embedding into this file removes: it holds a lock
 on its copy for as long as it lives. A file that another writer put in the place of the one that was read stays
-(``storage/exchange.py``).
+(``storage/local/exchange.py``).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lakebloom.parquet.file_access import inherit_access, keep_access
-from lakebloom.storage.durable import sync_directory
-from lakebloom.storage.exchange import replace_if_same
-from lakebloom.storage.temporary import temporary_name
+from lakebloom.storage.local.durable import sync_directory
+from lakebloom.storage.local.exchange import replace_if_same
+from lakebloom.storage.local.temporary import temporary_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -59,7 +59,7 @@ def open_storage(
     scheme = uri.partition(":")[0]
     if scheme in _OBJECT_SCHEMES:
         # Here and not above: local indexes work without loading obstore.
-        from lakebloom.storage.objects import ObjectStorage
+        from lakebloom.storage.objects.storage import ObjectStorage
 
         return ObjectStorage(uri, options)
     if options:
@@ -69,7 +69,7 @@ def open_storage(
             hint="leave them out" if scheme == "file" else "set spark.hadoop.* on the session instead",
         )
     if scheme == "file":
-        from lakebloom.storage.local import LocalStorage
+        from lakebloom.storage.local.storage import LocalStorage
 
         return LocalStorage(uri)
     if spark is None:
@@ -78,7 +78,7 @@ def open_storage(
             found=f"the scheme {scheme!r} and no session",
             hint="pass a classic Spark session, or use a local path, s3://, gs://, az:// or abfs://",
         )
-    from lakebloom.storage.hadoop import HadoopStorage
+    from lakebloom.storage.hadoop.storage import HadoopStorage
 
     return HadoopStorage(uri, spark)
 
@@ -88,7 +88,7 @@ def open_index_storage(uri: str, options: Mapping[str, str] | None = None, spark
     storage = open_storage(uri, options, spark)
     if not uri.startswith("file:"):
         return storage
-    from lakebloom.storage.local import LocalStorage
+    from lakebloom.storage.local.storage import LocalStorage
 
     return LocalStorage(storage.uri, like_base=True)
 

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import InvalidArgumentError, StorageError
-from lakebloom.storage.temporary import is_temporary
+from lakebloom.storage.local.temporary import is_temporary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

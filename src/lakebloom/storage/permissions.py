@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakebloom.storage.local_errors import translated
+from lakebloom.storage.local.errors import translated
 from lakebloom.storage.uri import to_local_path
 
 if TYPE_CHECKING:

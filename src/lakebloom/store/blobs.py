@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lakebloom.errors import CorruptIndexError, LakebloomError, NotFoundError, StorageError, UnknownFormatError
-from lakebloom.storage.local import LocalStorage
-from lakebloom.storage.local_reads import identity
+from lakebloom.storage.local.reads import identity
+from lakebloom.storage.local.storage import LocalStorage
 from lakebloom.store.records import FORMAT_VERSION, REPAIR, FileRecord
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakebloom.sbbf.kernels import WordArray
-    from lakebloom.storage.local_reads import FileIdentity
+    from lakebloom.storage.local.reads import FileIdentity
 
 __all__ = ["MOST_KEPT_BYTES", "KeptRows"]
 

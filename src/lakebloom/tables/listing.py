@@ -34,7 +34,7 @@ def list_files(
 ) -> list[TableFile]:
     """The files of the table at these locations, each once, sorted by URI.
 
-    `options` configure object stores (see ``lakebloom.storage.object_stores``); local disk needs none. A `watch` can
+    `options` configure object stores (see ``lakebloom.storage.objects.clients``); local disk needs none. A `watch` can
     tell afterwards whether the files are still the same. `look_above` asks object stores for markers of table formats
     above the locations; those below are listed anyway, and local disk is always looked at. Raises
     NotFoundError for a location where nothing is and for a pattern that matches nothing, InvalidArgumentError for a

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import obstore
 
 from lakebloom.errors import AccessDeniedError, NotFoundError
-from lakebloom.storage.object_errors import translated
-from lakebloom.storage.object_stores import connect
+from lakebloom.storage.objects.clients import connect
+from lakebloom.storage.objects.errors import translated
 from lakebloom.storage.uri import split
 from lakebloom.tables import glob
 from lakebloom.tables.files import TableFile, etag_tag

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import obstore
 from obstore.exceptions import NotSupportedError
 
-from lakebloom.storage.object_errors import translated
+from lakebloom.storage.objects.errors import translated
 from lakebloom.tables.object_files import client_and_key
 
 if TYPE_CHECKING:

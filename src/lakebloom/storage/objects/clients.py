@@ -22,7 +22,7 @@ import obstore.store
 from obstore.exceptions import BaseError
 
 from lakebloom.errors import InvalidArgumentError
-from lakebloom.storage.redaction import cause_of, redacted, remember_secrets
+from lakebloom.storage.objects.redaction import cause_of, redacted, remember_secrets
 from lakebloom.storage.uri import split
 
 if TYPE_CHECKING:

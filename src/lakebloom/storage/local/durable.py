@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO
 
 from lakebloom.errors import AlreadyExistsError, StorageError
-from lakebloom.storage.temporary import temporary_name
+from lakebloom.storage.local.temporary import temporary_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

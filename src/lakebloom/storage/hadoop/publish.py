@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lakebloom.errors import AlreadyExistsError, StorageError
-from lakebloom.storage.durable import publish_new, publish_over
-from lakebloom.storage.hadoop_errors import java_class_of
-from lakebloom.storage.local_errors import translated
+from lakebloom.storage.hadoop.errors import java_class_of
+from lakebloom.storage.local.durable import publish_new, publish_over
+from lakebloom.storage.local.errors import translated
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakebloom.errors import AlreadyExistsError, NotFoundError, StorageError
-from lakebloom.storage import hadoop_publish, normalise, open_storage
-from lakebloom.storage.hadoop import HadoopStorage
-from lakebloom.storage.hadoop_errors import translated
-from lakebloom.storage.hadoop_publish import RenamePublisher
-from lakebloom.storage.temporary import temporary_name
+from lakebloom.storage import normalise, open_storage
+from lakebloom.storage.hadoop import publish
+from lakebloom.storage.hadoop.errors import translated
+from lakebloom.storage.hadoop.publish import RenamePublisher
+from lakebloom.storage.hadoop.storage import HadoopStorage
+from lakebloom.storage.local.temporary import temporary_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +64,7 @@ class TestRename:
 
     @pytest.fixture
     def storage(self, storage: HadoopStorage, monkeypatch: pytest.MonkeyPatch) -> HadoopStorage:
-        monkeypatch.setitem(hadoop_publish._PUBLISHERS, "file", RenamePublisher)
+        monkeypatch.setitem(publish._PUBLISHERS, "file", RenamePublisher)
         return storage
 
     def test_create_and_replace(self, storage: HadoopStorage) -> None:

@@ -9,7 +9,7 @@ from obstore.exceptions import BaseError, NotSupportedError, PermissionDeniedErr
 
 from lakebloom.errors import AccessDeniedError, LakebloomError, NotFoundError, StorageError
 from lakebloom.storage.forks import require_own_process
-from lakebloom.storage.redaction import cause_of, redacted
+from lakebloom.storage.objects.redaction import cause_of, redacted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

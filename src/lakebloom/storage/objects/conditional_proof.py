@@ -23,10 +23,10 @@ from obstore.exceptions import AlreadyExistsError as TakenError
 from obstore.exceptions import GenericError, NotSupportedError, PreconditionError
 
 from lakebloom.errors import StorageError
-from lakebloom.storage.conditional_put import create_object
-from lakebloom.storage.object_errors import translated
-from lakebloom.storage.redaction import cause_of, redacted, without_userinfo
-from lakebloom.storage.temporary import temporary_name
+from lakebloom.storage.local.temporary import temporary_name
+from lakebloom.storage.objects.conditional_put import create_object
+from lakebloom.storage.objects.errors import translated
+from lakebloom.storage.objects.redaction import cause_of, redacted, without_userinfo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from lakebloom.errors import InvalidArgumentError, StorageError
 from lakebloom.storage.buffers import as_views
 from lakebloom.storage.checks import check_length, check_new_path, check_path, check_prefix, check_ranges
-from lakebloom.storage.hadoop_errors import MISSING, java_class_of, translated
-from lakebloom.storage.hadoop_publish import publisher_for
+from lakebloom.storage.hadoop.errors import MISSING, java_class_of, translated
+from lakebloom.storage.hadoop.publish import publisher_for
+from lakebloom.storage.local.temporary import is_temporary, temporary_name
 from lakebloom.storage.protocol import StoredFile
-from lakebloom.storage.temporary import is_temporary, temporary_name
 from lakebloom.storage.uri import split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from lakebloom.storage.buffers import Buffer, Buffers, Views
-    from lakebloom.storage.hadoop_publish import Publisher
+    from lakebloom.storage.hadoop.publish import Publisher
 
 __all__ = ["HadoopStorage"]
 

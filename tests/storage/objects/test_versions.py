@@ -14,9 +14,9 @@ import pytest
 
 from lakebloom.errors import StorageError
 from lakebloom.parquet import embed, embedding
-from lakebloom.storage import object_versions
-from lakebloom.storage.object_stores import connect
-from lakebloom.storage.objects import ObjectStorage
+from lakebloom.storage.objects import versions
+from lakebloom.storage.objects.clients import connect
+from lakebloom.storage.objects.storage import ObjectStorage
 from tests.storage.conftest import BUCKET, s3_options_for
 
 ATTRIBUTES = {"Content-Type": "application/vnd.apache.parquet", "owner": "finance"}
@@ -138,7 +138,7 @@ def test_a_store_that_ignores_the_condition_is_refused(s3_endpoint: str, monkeyp
         options.pop("mode", None)  # as a proxy does that drops the header
         return put(store, key, data, **options)
 
-    monkeypatch.setattr(object_versions, "_PROVEN", set())
+    monkeypatch.setattr(versions, "_PROVEN", set())
     monkeypatch.setattr(obstore, "put", deaf)
     with pytest.raises(StorageError, match="ignores If-Match"):
         embed(place.uri, columns=["id"], options=place.options)

@@ -15,9 +15,8 @@ import pytest
 from lakebloom import Lakebloom, col
 from lakebloom.errors import InvalidArgumentError, StorageError
 from lakebloom.storage import open_storage
-from lakebloom.storage.object_stores import _arguments
-
-from .conftest import s3_options_for
+from lakebloom.storage.objects.clients import _arguments
+from tests.storage.conftest import s3_options_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

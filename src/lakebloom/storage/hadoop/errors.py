@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lakebloom.errors import AccessDeniedError, NotFoundError, StorageError
-from lakebloom.storage.redaction import cause_of
+from lakebloom.storage.objects.redaction import cause_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

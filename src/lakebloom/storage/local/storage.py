@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 from lakebloom.errors import LakebloomError, NotFoundError, StorageError
 from lakebloom.storage.buffers import as_views
 from lakebloom.storage.checks import check_new_path, check_path, check_prefix, check_ranges
-from lakebloom.storage.durable import prove_single_winner, publish_new, publish_over, write_temporary
-from lakebloom.storage.local_errors import NO_FILE, translated
-from lakebloom.storage.local_reads import read_parts, read_whole
+from lakebloom.storage.local.durable import prove_single_winner, publish_new, publish_over, write_temporary
+from lakebloom.storage.local.errors import NO_FILE, translated
+from lakebloom.storage.local.reads import read_parts, read_whole
+from lakebloom.storage.local.temporary import is_temporary
 from lakebloom.storage.permissions import Permissions
 from lakebloom.storage.protocol import StoredFile
-from lakebloom.storage.temporary import is_temporary
 from lakebloom.storage.uri import to_local_path
 from lakebloom.storage.writable import leaving_no_directories, unwritable_path
 

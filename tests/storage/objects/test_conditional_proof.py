@@ -16,10 +16,9 @@ import pytest
 from lakebloom.errors import LakebloomError, StorageError
 from lakebloom.storage import open_storage
 from lakebloom.store.log import Log
+from tests.storage.conftest import BUCKET, s3_options_for
+from tests.storage.lossy import Fault, LossyProxy
 from tests.store.examples import entry
-
-from .conftest import BUCKET, s3_options_for
-from .lossy import Fault, LossyProxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakebloom.errors import AccessDeniedError, AlreadyExistsError, NotFoundError, StorageError
-from lakebloom.storage import durable, open_storage, require_single_winner
-from lakebloom.storage.local import LocalStorage
-from lakebloom.storage.temporary import is_temporary
+from lakebloom.storage import open_storage, require_single_winner
+from lakebloom.storage.local import durable
+from lakebloom.storage.local.storage import LocalStorage
+from lakebloom.storage.local.temporary import is_temporary
 
 if TYPE_CHECKING:
     from lakebloom.storage import Storage

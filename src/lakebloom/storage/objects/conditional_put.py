@@ -25,7 +25,7 @@ from obstore.exceptions import AlreadyExistsError as TakenError
 from obstore.exceptions import GenericError, PreconditionError
 
 from lakebloom.errors import AlreadyExistsError, StorageError
-from lakebloom.storage.redaction import cause_of, redacted
+from lakebloom.storage.objects.redaction import cause_of, redacted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,10 +18,9 @@ from lakebloom.errors import (
     StorageError,
 )
 from lakebloom.storage import open_storage
-from lakebloom.storage.objects import ObjectStorage
-
-from .conftest import BUCKET, s3_options_for
-from .lossy import Fault, LossyProxy
+from lakebloom.storage.objects.storage import ObjectStorage
+from tests.storage.conftest import BUCKET, s3_options_for
+from tests.storage.lossy import Fault, LossyProxy
 
 if TYPE_CHECKING:
     from lakebloom.storage import Storage

@@ -14,14 +14,14 @@ import obstore
 
 from lakebloom.storage.buffers import as_views
 from lakebloom.storage.checks import check_length, check_new_path, check_path, check_prefix, check_ranges
-from lakebloom.storage.conditional_proof import prove_single_winner, prove_writable
-from lakebloom.storage.conditional_put import OUTCOME_UNKNOWN, create_object
-from lakebloom.storage.object_errors import translated
-from lakebloom.storage.object_stores import connect
-from lakebloom.storage.object_versions import ObjectVersion, read_version, replace_version
+from lakebloom.storage.local.temporary import is_temporary
+from lakebloom.storage.objects.clients import connect
+from lakebloom.storage.objects.conditional_proof import prove_single_winner, prove_writable
+from lakebloom.storage.objects.conditional_put import OUTCOME_UNKNOWN, create_object
+from lakebloom.storage.objects.errors import translated
+from lakebloom.storage.objects.redaction import StorageOptions
+from lakebloom.storage.objects.versions import ObjectVersion, read_version, replace_version
 from lakebloom.storage.protocol import StoredFile
-from lakebloom.storage.redaction import StorageOptions
-from lakebloom.storage.temporary import is_temporary
 from lakebloom.storage.uri import split
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ import obstore
 from obstore.exceptions import NotSupportedError, PreconditionError
 
 from lakebloom.errors import StorageError
-from lakebloom.storage.object_errors import translated
-from lakebloom.storage.redaction import cause_of, redacted
-from lakebloom.storage.temporary import temporary_name
+from lakebloom.storage.local.temporary import temporary_name
+from lakebloom.storage.objects.errors import translated
+from lakebloom.storage.objects.redaction import cause_of, redacted
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from lakebloom.errors import NotFoundError, StorageError
 from lakebloom.storage.checks import check_length
-from lakebloom.storage.local_errors import NO_FILE, translation
+from lakebloom.storage.local.errors import NO_FILE, translation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

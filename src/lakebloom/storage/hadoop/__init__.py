@@ -1,0 +1,1 @@
+"""Storage through the Hadoop client of a Spark session."""

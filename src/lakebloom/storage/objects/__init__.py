@@ -1,0 +1,1 @@
+"""Storage in an object store: S3, Google Cloud Storage, Azure."""
