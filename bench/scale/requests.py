@@ -26,7 +26,7 @@ from lakebloom.index.reads import Unindexed
 from lakebloom.storage import open_storage
 from lakebloom.store.segments import SegmentWriter
 from lakebloom.store.units import ColumnFacts, Unit
-from lakebloom.tables.listing import list_files
+from lakebloom.tables.listing.listing import list_files
 
 BUCKET = "bench"
 OBJECTS, ROWS, FPP = 20, 25_000, 1e-3

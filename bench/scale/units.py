@@ -24,7 +24,7 @@ from lakebloom.storage import Storage
 from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, SegmentRecord, SourceRecord
 from lakebloom.store.segments import SegmentWriter
 from lakebloom.store.units import ColumnFacts, Unit
-from lakebloom.tables.files import TableFile
+from lakebloom.tables.file_identity import TableFile
 
 NAME = "units"
 ROWS_PER_UNIT = 25_000

@@ -18,7 +18,7 @@ from lakebloom.index.settings import Settings
 from lakebloom.spark.build import failures_named
 from lakebloom.storage import open_storage
 from lakebloom.store.log import Log, entry_path
-from lakebloom.tables.listing import list_files
+from lakebloom.tables.listing.listing import list_files
 from tests.hints.registry import Met, Registry
 from tests.index.lake import NAME, Lake, assert_answers, questions
 from tests.parquet.sealing import KEYS, Sealing

@@ -18,7 +18,7 @@ from lakebloom.index.create import create_index
 from lakebloom.index.refresh import RefreshMode, refresh_index
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.index.vacuum import vacuum_index
-from lakebloom.tables.listing import list_files
+from lakebloom.tables.listing.listing import list_files
 from tests.index.local_builder import source_of, workshop, write_parquet
 
 if TYPE_CHECKING:

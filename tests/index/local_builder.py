@@ -16,11 +16,11 @@ from lakebloom.index.current_table import CurrentTable
 from lakebloom.index.plan import BuildPlan, BuildResult, FileGroup, Progress
 from lakebloom.index.settings import Settings
 from lakebloom.store.records import ColumnRecord, SourceRecord
-from lakebloom.tables.listing import list_files
+from lakebloom.tables.listing.listing import list_files
 
 if TYPE_CHECKING:
     from lakebloom.storage import Storage
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 _JSON_NAMES = {"bigint": "long", "int": "integer", "smallint": "short", "tinyint": "byte"}
 

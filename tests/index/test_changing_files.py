@@ -11,9 +11,9 @@ import pytest
 
 from lakebloom import BloomIndexConfig, col, errors
 from lakebloom.index import build_segment, embedded_groups
-from lakebloom.tables.listing import stat_file
-from lakebloom.tables.parquet_columns import ParquetColumns
-from lakebloom.tables.rows import OpenFile, TableRows
+from lakebloom.tables.listing.listing import stat_file
+from lakebloom.tables.parquet.columns import ParquetColumns
+from lakebloom.tables.parquet.rows import OpenFile, TableRows
 from tests.index.lake import NAME, Lake, assert_answers, questions
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 KEYS = range(20, 40)
 QUESTIONS = [question for question in questions([5, 25, 45, 1025]) if "('n',)" not in repr(question.predicate)]

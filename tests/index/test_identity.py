@@ -24,13 +24,13 @@ from lakebloom.index.refresh import refresh_index
 from lakebloom.index.settings import Settings
 from lakebloom.index.verify_files import FileCheck
 from lakebloom.storage.objects.clients import connect
-from lakebloom.tables import settled
-from lakebloom.tables.files import TableFile, local_changed_ns, local_file
-from lakebloom.tables.listing import list_files
+from lakebloom.tables.file_identity import TableFile, local_changed_ns, local_file
+from lakebloom.tables.listing import settled
+from lakebloom.tables.listing.listing import list_files
 from tests.index.lake import NAME, Lake
 from tests.index.local_builder import LocalBuilder, source_of
 from tests.storage.conftest import BUCKET, s3_endpoint, s3_options
-from tests.tables.test_settled import Clock
+from tests.tables.listing.test_settled import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -157,7 +157,7 @@ def _add_neighbour(lake: Lake) -> None:
 def test_the_build_looks_at_all_of_the_identity(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is exchanged while it is read, and looks the same otherwise, is not indexed."""
     from lakebloom.index import build_segment
-    from lakebloom.tables.parquet_columns import ParquetColumns
+    from lakebloom.tables.parquet.columns import ParquetColumns
 
     path = lake.table / "new.parquet"
     path.write_bytes(data_of(range(7000, 7100)))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from lakebloom import BloomIndexConfig, col, errors
 from lakebloom.index import embedded_groups, narrowing
-from lakebloom.tables import rows as rows_module
+from lakebloom.tables.parquet import rows as rows_module
 from tests.index.lake import NAME, Lake, Question, assert_answers, columns_of, questions
 
 if TYPE_CHECKING:

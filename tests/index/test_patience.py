@@ -14,8 +14,8 @@ from lakebloom.index.ask import Reader
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.patience import side_by_side, within
 from lakebloom.predicate.reasons import Reason
-from lakebloom.tables import inventory
-from lakebloom.tables.inventory import Inventory
+from lakebloom.tables.listing import inventory
+from lakebloom.tables.listing.inventory import Inventory
 from tests.index.lake import Lake
 from tests.spark.support import write
 

@@ -128,7 +128,7 @@ def test_rate_and_size(tmp_path: Path) -> None:
 def test_dictionaries_that_end_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a dictionary grows too large the writer goes on without: the values of both parts count."""
     from lakebloom.parquet import stored_values
-    from lakebloom.tables.parquet_batches import BatchPlan
+    from lakebloom.tables.parquet.batches import BatchPlan
 
     texts = pa.array([f"few-{i % 5}" for i in range(2000)] + [f"many-{i}" for i in range(3000)])
     path = write(tmp_path / "a.parquet", pa.table({"t": texts}), row_group_size=5000, dictionary_pagesize_limit=2000)

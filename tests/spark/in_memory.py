@@ -11,8 +11,8 @@ from lakebloom.index.build_segment import build_segment
 from lakebloom.index.plan import BuildPlan, FileGroup
 from lakebloom.sbbf.sizing import auto_fpp
 from lakebloom.storage import normalise
-from lakebloom.tables.listing import list_files
-from lakebloom.tables.parquet_columns import ColumnSpec
+from lakebloom.tables.listing.listing import list_files
+from lakebloom.tables.parquet.columns import ColumnSpec
 
 
 def peak_mb() -> float:

@@ -12,7 +12,7 @@ from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import BuildFailedError, DataFileError, InvalidArgumentError, UnsupportedSourceError
 from lakebloom.spark.scan import read_files
 from lakebloom.store.records import SourceRecord
-from lakebloom.tables.files import TableFile
+from lakebloom.tables.file_identity import TableFile
 from tests.spark.support import indexed, kept, unit_filters
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from lakebloom.errors import NotFoundError
 from lakebloom.index.current_table import CurrentTable
 from lakebloom.spark.listing import list_table, list_with_spark
 from lakebloom.store.records import SourceRecord
-from lakebloom.tables.files import is_same
-from lakebloom.tables.glob import escape
-from lakebloom.tables.listing import list_files
+from lakebloom.tables.file_identity import is_same
+from lakebloom.tables.listing.glob import escape
+from lakebloom.tables.listing.listing import list_files
 from tests.spark.support import fresh_name, indexed, kept, keys
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 pytestmark = pytest.mark.spark
 

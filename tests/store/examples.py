@@ -11,7 +11,7 @@ from lakebloom.sbbf.layers import mix
 from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, FileRecord, SegmentRecord, SourceRecord
 from lakebloom.store.segments import SegmentWriter
 from lakebloom.store.units import ColumnFacts, Unit
-from lakebloom.tables.files import TableFile
+from lakebloom.tables.file_identity import TableFile
 
 if TYPE_CHECKING:
     from lakebloom.storage import Storage

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lakebloom.storage import normalise
 from lakebloom.tables.columns import arrow_type, parse_name
-from lakebloom.tables.parquet_columns import ColumnSpec, ParquetColumns
+from lakebloom.tables.parquet.columns import ColumnSpec, ParquetColumns
 
 if TYPE_CHECKING:
     from pathlib import Path

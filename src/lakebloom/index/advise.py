@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from lakebloom.predicate.prune import Pruned
     from lakebloom.predicate.units import BoolArray
     from lakebloom.store.records import SourceRecord
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["Advice", "Advisor", "Reading", "Unanswered", "why_not"]
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lakebloom.predicate.units import IntArray, UnitFilters
     from lakebloom.store.segments import Segment
     from lakebloom.tables.columns import ColumnPath
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
     ResultT = TypeVar("ResultT")
 

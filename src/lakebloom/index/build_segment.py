@@ -1,7 +1,7 @@
 """The work of one build task: read the columns of some Parquet files, write one segment.
 
-A file is indexed only as it was listed: its identity is looked at before and after it is read, and it is read only
-when any later change will show (``tables/settled.py``). One that changed, vanished, is too new or cannot be read is
+A file is indexed only as it was listed: its identity is looked at before and after it is read, and it is read only when
+any later change will show (``tables/listing/settled.py``). One that changed, vanished, is too new or cannot be read is
 left out and named in the result; queries then read it, as they read any file that the index does not know. What such a
 file had already put into the segment cannot be taken out again, so the segment is started anew without all of these. An
 index that cannot be written is another matter: that ends the task.
@@ -21,10 +21,10 @@ from lakebloom.index.plan import GroupResult, SkippedFile, summed
 from lakebloom.index.segment_builder import SegmentBuilder, Span
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.storage import open_index_storage
-from lakebloom.tables.files import is_same
-from lakebloom.tables.listing import stat_file
-from lakebloom.tables.parquet_columns import ParquetColumns
-from lakebloom.tables.settled import TOO_NEW, too_new_reason, unsettled
+from lakebloom.tables.file_identity import is_same
+from lakebloom.tables.listing.listing import stat_file
+from lakebloom.tables.listing.settled import TOO_NEW, too_new_reason, unsettled
+from lakebloom.tables.parquet.columns import ParquetColumns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import BoolArray, HashArray
     from lakebloom.storage import Storage
     from lakebloom.store.records import Granularity
-    from lakebloom.tables.files import TableFile
-    from lakebloom.tables.parquet_columns import RowGroupShape
+    from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.parquet.columns import RowGroupShape
 
 
 class _FileSkippedError(Exception):

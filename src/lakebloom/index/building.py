@@ -15,8 +15,8 @@ from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 from lakebloom.storage import require_writable
 from lakebloom.storage.permissions import match_table
 from lakebloom.store.records import FOLDERS
-from lakebloom.tables.files import is_reachable
-from lakebloom.tables.parquet_columns import ColumnSpec
+from lakebloom.tables.file_identity import is_reachable
+from lakebloom.tables.parquet.columns import ColumnSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lakebloom.index.plan import Builder, Progress
     from lakebloom.index.settings import Settings
     from lakebloom.store.records import ConfigRecord, Entry, SourceRecord
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 PARQUET = "parquet"
 _GLOBAL_FPP = 0.01

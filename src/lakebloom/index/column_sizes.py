@@ -10,14 +10,14 @@ from lakebloom.errors import LakebloomError
 from lakebloom.parquet.footer import read_footer
 from lakebloom.parquet.inspection import dictionary_bytes
 from lakebloom.tables.columns import format_name
-from lakebloom.tables.files import is_reachable
-from lakebloom.tables.parquet_paths import find_leaf
+from lakebloom.tables.file_identity import is_reachable
+from lakebloom.tables.parquet.paths import find_leaf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lakebloom.store.records import Entry
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["StoredColumn", "stored_columns"]
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from lakebloom.index.plan import BuildPlan, BuildResult
     from lakebloom.store.records import SegmentRecord, SourceRecord, State
     from lakebloom.tables.columns import ColumnPath
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 
 @dataclass(frozen=True, slots=True)

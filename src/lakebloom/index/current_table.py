@@ -16,16 +16,16 @@ from lakebloom.errors import NotFoundError
 from lakebloom.store.partition_lists import write_partitions
 from lakebloom.store.records import SourceRecord
 from lakebloom.tables.formats.partition_list import PartitionList, Values
-from lakebloom.tables.glob import fixed_part
-from lakebloom.tables.listing import list_files, require_plain_locations
+from lakebloom.tables.listing.glob import fixed_part
+from lakebloom.tables.listing.listing import list_files, require_plain_locations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.storage import Storage
-    from lakebloom.tables.files import TableFile
-    from lakebloom.tables.watch import Watch
+    from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.listing.inotify import Watch
 
 __all__ = ["CurrentTable", "places_of", "recorded_table"]
 
@@ -54,7 +54,7 @@ class CurrentTable(NamedTuple):
     def list_files(
         self, options: Mapping[str, str], watch: Watch | None = None, *, look_above: bool = True
     ) -> list[TableFile]:
-        """Return its files, sorted by URI. Raises what ``lakebloom.tables.listing.list_files`` raises.
+        """Return its files, sorted by URI. Raises what ``lakebloom.tables.listing.listing.list_files`` raises.
 
         The table of a catalog may have a location where nothing is yet: then it has no files.
         """

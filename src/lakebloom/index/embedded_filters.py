@@ -18,21 +18,21 @@ from lakebloom.index.plan import ReadAnyway
 from lakebloom.parquet import filters
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.hashing.decimals import min_bytes
-from lakebloom.tables.calendars import trusted_values
 from lakebloom.tables.columns import format_name
+from lakebloom.tables.parquet.calendars import trusted_values
+from lakebloom.tables.parquet.columns import row_group_shapes
 from lakebloom.tables.parquet.footer import ArrowFooter, read_arrow_footer
-from lakebloom.tables.parquet_columns import row_group_shapes
-from lakebloom.tables.parquet_paths import find_leaf
-from lakebloom.tables.parquet_types import describe, require_readable
-from lakebloom.tables.sources import open_source, parquet_file, reading
+from lakebloom.tables.parquet.open import open_source, parquet_file, reading
+from lakebloom.tables.parquet.paths import find_leaf
+from lakebloom.tables.parquet.types import describe, require_readable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakebloom.index.plan import BuildPlan
     from lakebloom.parquet import EmbeddedFilter
-    from lakebloom.tables.parquet_columns import ColumnSpec, RowGroupShape
-    from lakebloom.tables.parquet_types import Family
+    from lakebloom.tables.parquet.columns import ColumnSpec, RowGroupShape
+    from lakebloom.tables.parquet.types import Family
 
 __all__ = ["FileFilters", "TakenFilter", "filters_of"]
 

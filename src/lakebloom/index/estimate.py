@@ -11,15 +11,15 @@ from lakebloom.index import sizes
 from lakebloom.index.build_segment import spans_of
 from lakebloom.sbbf import sizing
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
-from lakebloom.tables.parquet_columns import ParquetColumns
+from lakebloom.tables.parquet.columns import ParquetColumns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from lakebloom.index.settings import Settings
     from lakebloom.store.records import Granularity
-    from lakebloom.tables.files import TableFile
-    from lakebloom.tables.parquet_columns import ColumnSpec
+    from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.parquet.columns import ColumnSpec
 
 _SAMPLED_FILES = 16
 _ALWAYS_ALLOWED_BYTES = 16 << 20

@@ -29,7 +29,7 @@ from lakebloom.predicate.text import to_text
 from lakebloom.predicate.tree import And, Predicate
 from lakebloom.storage import to_local_path
 from lakebloom.tables.columns import format_name
-from lakebloom.tables.files import is_same, spark_file
+from lakebloom.tables.file_identity import is_same, spark_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from lakebloom.predicate.prune import Pruned, Used
     from lakebloom.predicate.units import BoolArray
     from lakebloom.store.records import Entry
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 __all__ = [
     "DescribedScan",

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import NotFoundError
 from lakebloom.index.current_table import recorded_table
-from lakebloom.tables.files import is_same
+from lakebloom.tables.file_identity import is_same
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.index.snapshot import Snapshot
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["Freshness", "freshness"]
 

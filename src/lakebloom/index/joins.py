@@ -19,10 +19,10 @@ from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.store.global_filters import read_global
 from lakebloom.tables.columns import format_name
-from lakebloom.tables.files import is_reachable, is_same, unlike
-from lakebloom.tables.listing import stat_file
-from lakebloom.tables.parquet_columns import ColumnSpec, ParquetColumns
-from lakebloom.tables.settled import unsettled
+from lakebloom.tables.file_identity import is_reachable, is_same, unlike
+from lakebloom.tables.listing.listing import stat_file
+from lakebloom.tables.listing.settled import unsettled
+from lakebloom.tables.parquet.columns import ColumnSpec, ParquetColumns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.store.records import GlobalRecord
     from lakebloom.tables.columns import ColumnPath
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["JoinFilter", "JoinFilters"]
 

@@ -21,10 +21,10 @@ from lakebloom.index.threads import CORES, REQUESTS, pool
 from lakebloom.predicate.rows import row_mask
 from lakebloom.predicate.tree import columns as columns_of
 from lakebloom.predicate.tree import renamed
-from lakebloom.tables.files import is_same
-from lakebloom.tables.inventory import Inventory
-from lakebloom.tables.listing import is_remote, stat_file
-from lakebloom.tables.rows import TableRows, rows_without_columns
+from lakebloom.tables.file_identity import is_same
+from lakebloom.tables.listing.inventory import Inventory
+from lakebloom.tables.listing.listing import is_remote, stat_file
+from lakebloom.tables.parquet.rows import TableRows, rows_without_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.tree import Predicate
-    from lakebloom.tables.rows import OpenFile
+    from lakebloom.tables.parquet.rows import OpenFile
 
 __all__ = ["Lookups", "Unindexed"]
 

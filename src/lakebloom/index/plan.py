@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.sbbf.filter import Sbbf
     from lakebloom.store.records import SourceRecord
-    from lakebloom.tables.files import TableFile
-    from lakebloom.tables.parquet_columns import ColumnSpec
+    from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.parquet.columns import ColumnSpec
 
 GLOBAL_BLOCK_STEP = 5040
 """Global filters have a multiple of this many blocks: it has many divisors, so folding can stop close to any size."""

@@ -13,8 +13,8 @@ from lakebloom.errors import DataFileError, IndexStateError
 from lakebloom.index.ask import candidate_units, candidates_in
 from lakebloom.index.narrowing import Narrowing, long_lists
 from lakebloom.predicate.tree import Or
-from lakebloom.tables.files import is_same
-from lakebloom.tables.listing import stat_file
+from lakebloom.tables.file_identity import is_same
+from lakebloom.tables.listing.listing import stat_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.prune import Pruned
     from lakebloom.predicate.tree import Predicate
-    from lakebloom.tables.files import TableFile
-    from lakebloom.tables.rows import TableRows
+    from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.parquet.rows import TableRows
 
 Unindexed: TypeAlias = Literal["scan", "skip", "error"]
 

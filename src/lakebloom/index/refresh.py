@@ -42,7 +42,7 @@ from lakebloom.index.reports import BuildReport
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.store.global_filters import read_global, write_global
 from lakebloom.tables.columns import format_name
-from lakebloom.tables.files import unlike
+from lakebloom.tables.file_identity import unlike
 from lakebloom.tables.spark_schema import leaf_types
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from lakebloom.index.plan import BuildPlan
     from lakebloom.sbbf.filter import Sbbf
     from lakebloom.store.records import Entry, GlobalRecord, SegmentRecord, SourceRecord
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 RefreshMode: TypeAlias = Literal["quick", "full"]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import HashArray
     from lakebloom.storage import Storage
     from lakebloom.store.records import SegmentRecord
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 _FULL = 1 - 1e-9
 

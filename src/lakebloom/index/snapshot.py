@@ -14,9 +14,9 @@ from lakebloom.store.partition_lists import read_partitions
 from lakebloom.store.segments import Segment
 from lakebloom.store.side_by_side import SideBySide
 from lakebloom.tables.columns import ColumnNames
-from lakebloom.tables.files import is_same, unlike
-from lakebloom.tables.glob import fixed_part
-from lakebloom.tables.recheck import Recheck
+from lakebloom.tables.file_identity import is_same, unlike
+from lakebloom.tables.listing.glob import fixed_part
+from lakebloom.tables.listing.recheck import Recheck
 from lakebloom.tables.schema import table_schema
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import BoolArray
     from lakebloom.storage import Storage
     from lakebloom.store.records import Entry
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.formats.partition_list import PartitionList
 
 _URI = operator.attrgetter("uri")

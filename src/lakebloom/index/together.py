@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lakebloom.predicate.tree import Predicate
     from lakebloom.predicate.units import BoolArray, HashArray, IntArray
     from lakebloom.tables.columns import ColumnPath
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["Together", "helps"]
 

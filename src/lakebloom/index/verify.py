@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lakebloom.index.catalog import Index
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.store.records import Entry
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 
 def verify_index(

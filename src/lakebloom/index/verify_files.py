@@ -14,9 +14,9 @@ from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.sbbf.layers import mix
 from lakebloom.store.tiles import read_tile
 from lakebloom.store.units import NO_TILE
-from lakebloom.tables.files import is_same
-from lakebloom.tables.listing import stat_file
-from lakebloom.tables.parquet_columns import ColumnSpec, ParquetColumns
+from lakebloom.tables.file_identity import is_same
+from lakebloom.tables.listing.listing import stat_file
+from lakebloom.tables.parquet.columns import ColumnSpec, ParquetColumns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.sbbf.kernels import WordArray
     from lakebloom.store.segments import Segment
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 
 class FileCheck:

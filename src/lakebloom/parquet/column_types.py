@@ -16,7 +16,7 @@ import pyarrow as pa
 
 if TYPE_CHECKING:
     from lakebloom.parquet.schema import SchemaElement
-    from lakebloom.tables.parquet_types import Family
+    from lakebloom.tables.parquet.types import Family
 
 __all__ = ["family_of", "value_type"]
 

@@ -41,9 +41,9 @@ from lakebloom.sbbf.hashing.encoding import Parquet
 from lakebloom.storage import normalise, open_storage, to_local_path
 from lakebloom.storage.local.errors import translated
 from lakebloom.tables.columns import format_name, parse_name
-from lakebloom.tables.listing import is_remote
-from lakebloom.tables.parquet_paths import find_leaf
-from lakebloom.tables.sources import open_source, reading
+from lakebloom.tables.listing.listing import is_remote
+from lakebloom.tables.parquet.open import open_source, reading
+from lakebloom.tables.parquet.paths import find_leaf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -29,7 +29,7 @@ from lakebloom.errors import CorruptFooterError, EncryptedFileError, InvalidArgu
 from lakebloom.parquet.schema import Leaf, SchemaElement, leaves_of, physical_type, read_element, text
 from lakebloom.parquet.thrift_tree import Items, Struct, parse, serialise
 from lakebloom.storage.uri import normalise
-from lakebloom.tables.sources import open_source, reading
+from lakebloom.tables.parquet.open import open_source, reading
 
 if TYPE_CHECKING:
     import os

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lakebloom.errors import DataFileError, InvalidArgumentError
 from lakebloom.parquet.footer import RandomAccess, Tail, read_tail
 from lakebloom.storage.uri import normalise
-from lakebloom.tables.sources import open_source, reading
+from lakebloom.tables.parquet.open import open_source, reading
 
 if TYPE_CHECKING:
     from lakebloom.parquet.footer import Source

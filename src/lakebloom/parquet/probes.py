@@ -15,7 +15,7 @@ from lakebloom.parquet.column_types import family_of, value_type
 from lakebloom.sbbf.hashing.encoding import PARQUET, Parquet
 from lakebloom.sbbf.values.fitting import fitted
 from lakebloom.sbbf.values.probes import Probe, probe_values
-from lakebloom.tables.calendars import trusted_values
+from lakebloom.tables.parquet.calendars import trusted_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,9 +17,9 @@ from thrift.Thrift import TType
 from lakebloom.errors import DataFileError
 from lakebloom.parquet.footer import MAGIC
 from lakebloom.parquet.thrift_tree import Items, Struct, serialise
+from lakebloom.tables.parquet.batches import plan_batches
 from lakebloom.tables.parquet.footer import ArrowFooter
-from lakebloom.tables.parquet_batches import plan_batches
-from lakebloom.tables.sources import open_source, parquet_file, reading
+from lakebloom.tables.parquet.open import open_source, parquet_file, reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

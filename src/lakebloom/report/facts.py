@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lakebloom.predicate.reasons import Reason
     from lakebloom.predicate.tree import Predicate
     from lakebloom.store.records import SourceRecord
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["Facts", "SkipMap", "gather"]
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.storage import Storage
     from lakebloom.store.records import SourceRecord
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 _RANGE = 1 << 16
 _KEYS_SETTING = "parquet.crypto.factory.class"

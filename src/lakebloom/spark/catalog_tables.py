@@ -17,8 +17,8 @@ from lakebloom.spark.jvm import new_object
 from lakebloom.spark.messages import cause
 from lakebloom.storage import from_decoded, from_encoded
 from lakebloom.tables.formats.partition_list import PartitionList
-from lakebloom.tables.glob import escape
-from lakebloom.tables.partitions import unescape_name
+from lakebloom.tables.listing.glob import escape
+from lakebloom.tables.listing.partitions import unescape_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,7 +6,7 @@ time. The units of the others are cut out of their segments; queries then read t
 the index does not know.
 
 Spark's listings seldom have ETags. So that a query can tell by its own listing that an object was overwritten, objects
-are indexed only when the second of their last change is over (``tables/settled.py``).
+are indexed only when the second of their last change is over (``tables/listing/settled.py``).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from lakebloom.index.plan import GroupResult, SkippedFile
 from lakebloom.store.merge import merge_segments
 from lakebloom.store.records import ColumnRecord, ConfigRecord
 from lakebloom.store.segments import Segment
-from lakebloom.tables.files import unlike
-from lakebloom.tables.settled import TOO_NEW, too_new_reason, unsettled
+from lakebloom.tables.file_identity import unlike
+from lakebloom.tables.listing.settled import TOO_NEW, too_new_reason, unsettled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lakebloom.index.plan import BuildPlan, BuildResult, FileGroup
     from lakebloom.storage import Storage
     from lakebloom.store.records import SegmentRecord
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 
 def settled(groups: Sequence[FileGroup]) -> tuple[list[FileGroup], dict[int, tuple[SkippedFile, ...]]]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from lakebloom.errors import UnsupportedSourceError
 from lakebloom.spark.file_scan import FileScan, located, not_files
 from lakebloom.storage import from_decoded
-from lakebloom.tables.glob import escape, is_glob
-from lakebloom.tables.table_formats import TABLE_FORMATS, owned_by
+from lakebloom.tables.formats.recognise import TABLE_FORMATS, owned_by
+from lakebloom.tables.listing.glob import escape, is_glob
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

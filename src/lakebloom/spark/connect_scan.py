@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from lakebloom.errors import UnsupportedSourceError
 from lakebloom.spark.file_scan import DEFAULT_FORMAT, FileScan, located, not_files
 from lakebloom.storage import from_decoded, from_encoded, normalise
-from lakebloom.tables.glob import compile_component, escape, expand_braces
-from lakebloom.tables.partitions import unescape_name
-from lakebloom.tables.table_formats import TABLE_FORMATS, owned_by
+from lakebloom.tables.formats.recognise import TABLE_FORMATS, owned_by
+from lakebloom.tables.listing.glob import compile_component, escape, expand_braces
+from lakebloom.tables.listing.partitions import unescape_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

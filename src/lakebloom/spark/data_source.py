@@ -42,8 +42,8 @@ from lakebloom.spark.pushed_filters import predicate_of
 from lakebloom.spark.source_options import SourceOptions
 from lakebloom.spark.source_schema import SourceSchema
 from lakebloom.storage import normalise
-from lakebloom.tables.files import changed_ms
-from lakebloom.tables.rows import TableRows
+from lakebloom.tables.file_identity import changed_ms
+from lakebloom.tables.parquet.rows import TableRows
 
 if TYPE_CHECKING:
     import os
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.store.records import SourceRecord
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.formats.partition_list import Values
 
 __all__ = [

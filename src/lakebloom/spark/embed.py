@@ -27,7 +27,7 @@ from lakebloom.parquet.embedding import column_names, embed
 from lakebloom.sbbf import sizing
 from lakebloom.spark.build import failures_named, interruptible, parallelism
 from lakebloom.spark.results import RESULT_SCHEMA, row
-from lakebloom.tables.listing import list_files
+from lakebloom.tables.listing.listing import list_files
 
 if TYPE_CHECKING:
     import os
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakebloom.display.progress import ProgressOption
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["EmbedLakeReport", "embed_lake"]
 

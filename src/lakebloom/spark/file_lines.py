@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["file_lines"]
 

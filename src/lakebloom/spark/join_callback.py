@@ -15,7 +15,7 @@ from lakebloom.predicate.reasons import Reason
 from lakebloom.spark.file_lines import file_lines
 from lakebloom.spark.joins import filter_words
 from lakebloom.spark.rule.callback import Callback
-from lakebloom.tables.files import spark_file
+from lakebloom.tables.file_identity import spark_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from lakebloom.errors import NotFoundError
 from lakebloom.spark.messages import cause
 from lakebloom.storage import from_decoded
-from lakebloom.tables.files import TableFile, is_reachable
-from lakebloom.tables.glob import escape, expand_braces, fixed_part
-from lakebloom.tables.listing import list_files
-from lakebloom.tables.membership import Found, members
-from lakebloom.tables.table_formats import MARKER_DIRECTORIES, METADATA, Owners, folders_above
+from lakebloom.tables.file_identity import TableFile, is_reachable
+from lakebloom.tables.formats.recognise import MARKER_DIRECTORIES, METADATA, Owners, folders_above
+from lakebloom.tables.listing.glob import escape, expand_braces, fixed_part
+from lakebloom.tables.listing.listing import list_files
+from lakebloom.tables.listing.membership import Found, members
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from lakebloom.tables.parquet_columns import ColumnSpec
+    from lakebloom.tables.parquet.columns import ColumnSpec
 
 __all__ = ["advise"]
 

@@ -32,7 +32,7 @@ from lakebloom.spark.results import RESULT_SCHEMA, CapturedFiles, captured_rows,
 from lakebloom.spark.sources import is_connect
 from lakebloom.storage import from_encoded, open_index_storage
 from lakebloom.tables.columns import arrow_type
-from lakebloom.tables.glob import escape
+from lakebloom.tables.listing.glob import escape
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from lakebloom.storage import Storage
     from lakebloom.store.records import SourceRecord
     from lakebloom.tables.columns import ColumnPath
-    from lakebloom.tables.files import TableFile
-    from lakebloom.tables.parquet_columns import ColumnSpec
+    from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.parquet.columns import ColumnSpec
 
 _MORE_ROWS = 4
 """A unit too large for its hashes is sized for this many times the rows seen so far: how many will come is unknown."""

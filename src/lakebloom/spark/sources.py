@@ -29,10 +29,10 @@ from lakebloom.spark.messages import cause
 from lakebloom.spark.reader_conf import CASE_SENSITIVE, session_values
 from lakebloom.storage.uri import to_local_path
 from lakebloom.store.records import CatalogRecord, SourceRecord
-from lakebloom.tables.glob import escape
-from lakebloom.tables.listing import list_files
+from lakebloom.tables.formats.recognise import TABLE_FORMATS, owned_by
+from lakebloom.tables.listing.glob import escape
+from lakebloom.tables.listing.listing import list_files
 from lakebloom.tables.reader_settings import recorded, with_options
-from lakebloom.tables.table_formats import TABLE_FORMATS, owned_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

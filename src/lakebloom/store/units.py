@@ -19,7 +19,7 @@ from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.store.arrow_file import read_arrow
 from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, read_blob, write_blob
 from lakebloom.store.records import FORMAT_VERSION, FileRecord
-from lakebloom.tables.files import TableFile
+from lakebloom.tables.file_identity import TableFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -13,8 +13,8 @@ from lakebloom import BloomIndexConfig, Lakebloom
 from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, LakebloomError, NoFilesError
 from lakebloom.index.build.advise import advise_on_path
 from lakebloom.index.build.column_sampling import KEYS, sampled_columns
-from lakebloom.tables.listing import list_files
-from lakebloom.tables.parquet_columns import ColumnSpec
+from lakebloom.tables.listing.listing import list_files
+from lakebloom.tables.parquet.columns import ColumnSpec
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ from lakebloom.index.build.phases import Phases
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.config import BloomIndexConfig
 from lakebloom.index.create import create_index
-from lakebloom.tables.files import TableFile
+from lakebloom.tables.file_identity import TableFile
 from tests.index.local_builder import source_of, workshop, write_parquet
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from lakebloom.errors import LakebloomError
 from lakebloom.index.query_reports import FileState, Use
 from lakebloom.index.reads import reads_of
 from lakebloom.predicate.reasons import Reason
-from lakebloom.tables.listing import list_files
+from lakebloom.tables.listing.listing import list_files
 from tests.index.lake import Lake, columns_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 from lakebloom.spark.file_lines import file_lines
 from lakebloom.spark.jvm import new_object
-from lakebloom.tables.files import TableFile, is_same, spark_file
+from lakebloom.tables.file_identity import TableFile, is_same, spark_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

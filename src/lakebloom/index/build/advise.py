@@ -14,16 +14,16 @@ from lakebloom.index.estimate import sample_shape
 from lakebloom.index.worth import ColumnAdvice, ColumnSample, TableShape, refused, worth
 from lakebloom.store.records import ColumnRecord
 from lakebloom.tables.columns import arrow_type, format_name, parse_name
-from lakebloom.tables.files import is_reachable
-from lakebloom.tables.listing import list_files
-from lakebloom.tables.parquet_columns import ColumnSpec
+from lakebloom.tables.file_identity import is_reachable
+from lakebloom.tables.listing.listing import list_files
+from lakebloom.tables.parquet.columns import ColumnSpec
 from lakebloom.tables.spark_schema import leaf_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from lakebloom.store.records import SourceRecord
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["advise_columns", "advise_on_path"]
 

@@ -19,13 +19,13 @@ from lakebloom.index.threads import CORES, pool
 from lakebloom.index.worth import ColumnSample, FileSample
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.tables.columns import format_name
-from lakebloom.tables.parquet_columns import ParquetColumns
+from lakebloom.tables.parquet.columns import ParquetColumns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lakebloom.tables.files import TableFile
-    from lakebloom.tables.parquet_columns import ColumnSpec
+    from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.parquet.columns import ColumnSpec
 
 __all__ = ["KEYS", "chosen_files", "sampled_columns"]
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from lakebloom.errors import BuildFailedError, LakebloomError
 from lakebloom.index.build_segment import build_segment
 from lakebloom.index.plan import BuildPlan, BuildResult, FileGroup, GroupResult
-from lakebloom.tables.files import is_object
+from lakebloom.tables.file_identity import is_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from lakebloom.sbbf.filter import Sbbf
     from lakebloom.storage import Storage
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["build_here", "is_small"]
 

@@ -9,19 +9,19 @@ from lakebloom.errors import InvalidArgumentError, NoFilesError, UnsupportedSour
 from lakebloom.index.current_table import CurrentTable
 from lakebloom.storage.uri import normalise
 from lakebloom.store.records import SourceRecord
-from lakebloom.tables.files import is_reachable
-from lakebloom.tables.glob import escape
-from lakebloom.tables.listing import list_files
+from lakebloom.tables.file_identity import is_reachable
+from lakebloom.tables.listing.glob import escape
+from lakebloom.tables.listing.listing import list_files
+from lakebloom.tables.listing.partitions import partition_names
 from lakebloom.tables.parquet.footer import read_arrow_footer
 from lakebloom.tables.parquet.inferred_schema import inferred_schema
-from lakebloom.tables.partitions import partition_names
-from lakebloom.tables.sources import open_source, reading
+from lakebloom.tables.parquet.open import open_source, reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from lakebloom.index.plan import BuildPlan, BuildResult, FileGroup, Progress
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["ParquetDirectory", "parquet_source"]
 

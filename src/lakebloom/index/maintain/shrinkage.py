@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import LakebloomError, TableShrunkError
 from lakebloom.index.estimate import sample_shape
-from lakebloom.tables.files import is_reachable
-from lakebloom.tables.parquet_columns import ColumnSpec
+from lakebloom.tables.file_identity import is_reachable
+from lakebloom.tables.parquet.columns import ColumnSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.index.snapshot import Snapshot
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["Shrinkage", "files_gone", "is_mostly_gone", "shrinkage"]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lakebloom.predicate.prune import Pruned
     from lakebloom.predicate.tree import Predicate
     from lakebloom.store.records import SourceRecord
-    from lakebloom.tables.files import TableFile
+    from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["PlannedReads", "explain_condition", "explain_reads", "plan_reads", "unreadable_report"]
 

@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 
 /** The files of one version of an index, with what tells whether they changed, numbered as Python numbers them. */
 public final class KnownFiles {
-    /** Where times are compared in whole seconds, as lakebloom.tables.files explains. */
+    /** Where times are compared in whole seconds, as lakebloom.tables.file_identity explains. */
     private static final List OBJECT_SCHEMES = Arrays.asList(new String[] {"s3:", "gs:", "az:", "abfs:"});
     private final Map files = new HashMap();
 

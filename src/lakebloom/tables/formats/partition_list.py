@@ -11,17 +11,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from lakebloom.errors import NotFoundError, UnsupportedSourceError
-from lakebloom.tables import local_files
-from lakebloom.tables.files import TableFile
-from lakebloom.tables.listing import is_remote
-from lakebloom.tables.membership import is_hidden_directory, is_hidden_file
-from lakebloom.tables.table_formats import Owners, is_marker, note_above
+from lakebloom.tables.file_identity import TableFile
+from lakebloom.tables.formats.recognise import Owners, is_marker, note_above
+from lakebloom.tables.listing import local
+from lakebloom.tables.listing.listing import is_remote
+from lakebloom.tables.listing.membership import is_hidden_directory, is_hidden_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from lakebloom.tables.membership import Found
-    from lakebloom.tables.watch import Watch
+    from lakebloom.tables.listing.inotify import Watch
+    from lakebloom.tables.listing.membership import Found
 
 __all__ = ["PartitionList", "Values"]
 
@@ -98,7 +98,7 @@ class PartitionList:
     ) -> list[TableFile]:
         """Return the files of all partitions, sorted by URI; a directory that is not there has none.
 
-        Arguments and errors are those of ``lakebloom.tables.listing.list_files``.
+        Arguments and errors are those of ``lakebloom.tables.listing.listing.list_files``.
         """
         owners = Owners()
         listed = self._listed(self.roots, options or {}, watch, owners, look_above=look_above)
@@ -145,7 +145,7 @@ def _is_within(directory: str, base: str) -> bool:
 
 def _local(root: str, watch: Watch | None, owners: Owners) -> list[Found]:
     try:
-        return local_files.find_below(root, watch, owners)
+        return local.find_below(root, watch, owners)
     except NotFoundError:
         if watch is not None:
             watch.give_up()  # what is not there cannot be watched
@@ -153,9 +153,9 @@ def _local(root: str, watch: Watch | None, owners: Owners) -> list[Found]:
 
 
 def _remote(root: str, options: Mapping[str, str]) -> list[Found]:
-    from lakebloom.tables import object_files
+    from lakebloom.tables.listing import objects
 
     try:
-        return object_files.find_below(root, options)
+        return objects.find_below(root, options)
     except NotFoundError:
         return []

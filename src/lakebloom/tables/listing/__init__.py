@@ -1,0 +1,1 @@
+"""Which files a directory has now, locally and in object stores."""

@@ -1,0 +1,205 @@
+"""The values of some columns of one Parquet file, as Arrow arrays in the table's types, with bounded memory.
+
+Only the pages of these columns are read, row group by row group and batch by batch. A column that the file does not
+have is NULL in every row, and so is a struct's leaf where the struct is NULL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebloom.errors import DataFileError, InvalidArgumentError
+from lakebloom.tables.columns import ColumnPath, arrow_type, format_name
+from lakebloom.tables.parquet.batches import plan_batches
+from lakebloom.tables.parquet.calendars import require_trusted, trusted_values
+from lakebloom.tables.parquet.footer import read_arrow_footer
+from lakebloom.tables.parquet.open import open_source, parquet_file, reading
+from lakebloom.tables.parquet.paths import find_leaf
+from lakebloom.tables.parquet.types import convert, require_readable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import TracebackType
+
+    import pyarrow.parquet as pq
+
+    from lakebloom.tables.parquet.calendars import TrustedValues
+    from lakebloom.tables.parquet.types import Family
+
+__all__ = ["ColumnSpec", "ParquetColumns", "RowGroupShape", "row_group_shapes"]
+
+_NULL_BATCH_ROWS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSpec:
+    """A column of the table, with its Spark type (what Spark calls simpleString)."""
+
+    path: ColumnPath
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroupShape:
+    """Which rows of the file a row group holds."""
+
+    row_start: int
+    row_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """A column as the file has it."""
+
+    path: ColumnPath
+    number: int
+    family: Family
+    trusted: TrustedValues | None
+
+    @property
+    def dotted(self) -> str:
+        return ".".join(self.path)
+
+
+_IN_CLEAR = (
+    "its filters would tell in clear which values it has; if that may be, allow_plaintext_filters=True lets Spark read "
+    "it with the keys that the session has"
+)
+
+
+class ParquetColumns:
+    """Columns of the Parquet file at a canonical URI, open for reading.
+
+    Opening reads the footer only. Raises UnsupportedTypeError where a column cannot be read as the table's type,
+    ColumnNotFoundError where its name is ambiguous in the file, DataFileError for what is no Parquet file, and
+    NotFoundError, AccessDeniedError or StorageError for what cannot be opened. `options` concern object stores only.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        columns: Sequence[ColumnSpec],
+        options: Mapping[str, str] | None = None,
+        *,
+        case_sensitive: bool = False,
+    ) -> None:
+        if not columns:
+            raise InvalidArgumentError("no columns to read", hint="name at least one")
+        self._uri = uri
+        self._types = [arrow_type(column.type) for column in columns]
+        self._source = open_source(uri, options or {})
+        try:
+            with reading(uri):
+                self._footer = read_arrow_footer(uri, self._source)
+                first = parquet_file(uri, self._source, self._footer)
+                self._metadata = self._footer.metadata
+                self._readers: dict[tuple[str, ...], pq.ParquetFile] = {(): first}
+                self.row_groups = row_group_shapes(self._metadata)
+                paths = first.reader.column_paths
+            self._leaves = [self._find(column, paths, case_sensitive) for column in columns]
+            self._footer.require_plain(uri, [leaf.number for leaf in self._leaves if leaf is not None], _IN_CLEAR)
+        except BaseException:
+            self.close()
+            raise
+        self.num_rows = sum(shape.row_count for shape in self.row_groups)
+        self.bytes_read: int = self._metadata.serialized_size
+        """What was read so far, as the footer counts it: itself, and column chunks as they are stored."""
+
+    def __enter__(self) -> ParquetColumns:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def column_bytes(self) -> int:
+        """What reading all rows of the columns takes, as the footer counts it."""
+        groups = [self._metadata.row_group(i) for i in range(self._metadata.num_row_groups)]
+        present = [leaf for leaf in self._leaves if leaf is not None]
+        return sum(group.column(leaf.number).total_compressed_size for group in groups for leaf in present)
+
+    def close(self) -> None:
+        """Close the file. Arrays that were read stay valid."""
+        self._source.close()
+
+    def batches(self, row_group: int) -> Iterator[tuple[int, list[pa.Array]]]:
+        """Yield the rows of a row group: the first row's number within the file, and one array for each column.
+
+        The arrays are of one length and of the types that ``arrow_type`` gives, or dictionaries of these where that is
+        faster. Raises DataFileError for damaged pages, and UnsupportedTypeError for a value that the table's type
+        cannot hold or that Spark may read as another one (see ``calendars``).
+        """
+        shape = self.row_groups[row_group]
+        done = 0
+        for arrays in self._arrays(row_group, shape.row_count):
+            yield shape.row_start + done, arrays
+            done += len(arrays[0])
+        if done != shape.row_count:
+            raise DataFileError(
+                f"row group {row_group} of {self._uri} is not what its footer says",
+                found=f"{done} rows instead of {shape.row_count}",
+                hint="check that the file is whole; until then it has no filter and queries read it",
+            )
+
+    def _arrays(self, row_group: int, row_count: int) -> Iterator[list[pa.Array]]:
+        present = [leaf for leaf in self._leaves if leaf is not None]
+        if not present:
+            for start in range(0, row_count, _NULL_BATCH_ROWS):
+                count = min(_NULL_BATCH_ROWS, row_count - start)
+                yield [pa.nulls(count, kind) for kind in self._types]
+            return
+        for batch in self._record_batches(row_group, present):
+            yield [self._column(batch, *pair) for pair in zip(self._leaves, self._types, strict=True)]
+
+    def _record_batches(self, row_group: int, leaves: Sequence[_Leaf]) -> Iterator[pa.RecordBatch]:
+        with reading(self._uri):
+            facts = self._metadata.row_group(row_group)
+            chunks = {leaf.dotted: (facts.column(leaf.number), leaf.family) for leaf in leaves}
+            plan = plan_batches(facts.num_rows, chunks)
+            reader = self._readers.get(plan.dictionaries)
+            if reader is None:
+                reader = parquet_file(self._uri, self._source, self._footer, dictionaries=plan.dictionaries)
+                self._readers[plan.dictionaries] = reader
+            batches = reader.iter_batches(plan.rows, [row_group], list(chunks), use_threads=False)
+        self.bytes_read += sum(chunk.total_compressed_size for chunk, _ in chunks.values())
+        while True:
+            with reading(self._uri):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch
+
+    def _column(self, batch: pa.RecordBatch, leaf: _Leaf | None, kind: pa.DataType) -> pa.Array:
+        if leaf is None:
+            return pa.nulls(batch.num_rows, kind)
+        array = batch.column(batch.schema.get_field_index(leaf.path[0]))
+        for part in leaf.path[1:]:  # also NULL where the struct is
+            array = pc.struct_field(array, array.type.get_field_index(part))
+        array = convert(array, kind, leaf.dotted)
+        if leaf.trusted is not None:
+            require_trusted(array, leaf.trusted, leaf.dotted)
+        return array
+
+    def _find(self, column: ColumnSpec, paths: Sequence[Sequence[str]], case_sensitive: bool) -> _Leaf | None:
+        number = find_leaf(paths, column.path, case_sensitive=case_sensitive)
+        if number is None:
+            return None
+        schema = self._metadata.schema.column(number)
+        family = require_readable(schema, column.type, format_name(column.path))
+        return _Leaf(tuple(paths[number]), number, family, trusted_values(family, self._metadata.metadata))
+
+
+def row_group_shapes(metadata: Any) -> tuple[RowGroupShape, ...]:
+    """Return the row groups that a footer (pyarrow's FileMetaData) names."""
+    shapes, start = [], 0
+    for i in range(metadata.num_row_groups):
+        count = metadata.row_group(i).num_rows
+        shapes.append(RowGroupShape(start, count))
+        start += count
+    return tuple(shapes)

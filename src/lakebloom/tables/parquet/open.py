@@ -1,0 +1,91 @@
+"""Opening Parquet files, on local disk and on object stores.
+
+Local files are read and not memory-mapped. It is as fast, and a file that is cut short while it is read is an error
+here, where a map would end the process.
+
+Column chunks are read through a buffer, so that memory does not grow with their size: on a disk in pieces that the
+cache likes, from a store in pieces that are worth a request. It costs nothing where a chunk is smaller.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakebloom.errors import AccessDeniedError, DataFileError, LakebloomError, NotFoundError
+from lakebloom.storage.uri import to_local_path
+from lakebloom.tables.listing.listing import is_remote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from lakebloom.tables.parquet.footer import ArrowFooter
+
+__all__ = ["open_source", "parquet_file", "reading"]
+
+_LOCAL_BUFFER_BYTES, _REMOTE_BUFFER_BYTES = 1 << 20, 8 << 20
+
+_GONE = "check the path; the file may have been removed since it was listed"
+
+
+def open_source(uri: str, options: Mapping[str, str]) -> pa.NativeFile:
+    """Open the file at a canonical URI for random access; `options` concern object stores only.
+
+    Raises NotFoundError, AccessDeniedError or StorageError, and InvalidArgumentError for a scheme that only Spark
+    reaches.
+    """
+    if is_remote(uri):
+        # Here and not above: local tables work without loading obstore.
+        from lakebloom.tables.parquet.remote_file import RemoteFile
+
+        return pa.PythonFile(RemoteFile(uri, options), mode="r")
+    with reading(uri):
+        # As bytes, because names need not be UTF-8.
+        return pa.OSFile(os.fsencode(to_local_path(uri)))
+
+
+def parquet_file(
+    uri: str, source: pa.NativeFile, footer: ArrowFooter, *, dictionaries: Sequence[str] = ()
+) -> pq.ParquetFile:
+    """Open a file whose footer was read; `dictionaries` are dotted paths of columns to read as such."""
+    return pq.ParquetFile(
+        source,
+        metadata=footer.metadata,
+        read_dictionary=list(dictionaries) or None,
+        buffer_size=_REMOTE_BUFFER_BYTES if is_remote(uri) else _LOCAL_BUFFER_BYTES,
+        pre_buffer=False,
+        coerce_int96_timestamp_unit="us",  # nanoseconds end in 2262
+    )
+
+
+@contextmanager
+def reading(uri: str) -> Iterator[None]:
+    """Raise what Arrow and the operating system raise in this block as the errors of lakebloom."""
+    try:
+        yield
+    except LakebloomError:
+        raise
+    except FileNotFoundError as error:
+        raise NotFoundError(
+            f"could not read {uri}",
+            found=_first_line(error),
+            hint=_GONE,
+        ) from error
+    except PermissionError as error:
+        raise AccessDeniedError(
+            f"could not read {uri}", found=_first_line(error), hint="check who may read the file"
+        ) from error
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise DataFileError(
+            f"could not read {uri} as Parquet",
+            found=_first_line(error),
+            hint="check that the file is whole; until then it has no filter and queries read it",
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).partition("\n")[0]

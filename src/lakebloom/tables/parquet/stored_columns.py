@@ -1,0 +1,199 @@
+"""Columns of one Parquet file as Spark's own reader gives them, nested ones included, or a typed error.
+
+What Arrow reads is brought to the table's type leaf by leaf, by the same rules under which an index hashes it
+(``parquet_types``, ``calendars``): a value that Spark would read as another one is refused, never passed on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as pt
+
+from lakebloom.errors import UnsupportedTypeError
+from lakebloom.tables.columns import ColumnNames
+from lakebloom.tables.parquet.calendars import require_trusted, trusted_values
+from lakebloom.tables.parquet.types import convert, describe, require_readable_element
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow.parquet as pq
+
+    from lakebloom.tables.parquet.footer import ArrowFooter
+    from lakebloom.tables.parquet.types import Family
+
+__all__ = ["StoredColumns"]
+
+_SPARK_NAMES = {
+    pa.int16(): "smallint",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.date32(): "date",
+    pa.timestamp("us", "UTC"): "timestamp",
+    pa.timestamp("us"): "timestamp_ntz",
+    pa.string(): "string",
+    pa.binary(): "binary",
+}
+
+
+_AS_THEY_ARE = frozenset({pa.int32(), pa.int64(), pa.float32(), pa.float64()})
+"""What Arrow reads as one of these is stored as it, and is the same to Spark. A wide table has hundreds of them."""
+
+
+class StoredColumns:
+    """The columns that a Parquet file has."""
+
+    def __init__(self, parquet: pq.ParquetFile, footer: ArrowFooter, *, case_sensitive: bool) -> None:
+        self._case_sensitive = case_sensitive
+        self._arrow_footer = footer
+        self._footer = parquet.metadata.metadata
+        self._stored = parquet.metadata.schema
+        self._places: dict[str, range] = {}
+        self._plain: set[str] = set()
+        at, fields = 0, list(parquet.schema_arrow)
+        for field in fields:
+            kind = _storage(field.type)
+            nested = pt.is_nested(kind)
+            count = _count_leaves(kind) if nested else 1
+            self._places[field.name] = range(at, at + count)
+            at += count
+            if not nested:
+                self._plain.add(field.name)
+        self._names = _finder([field.name for field in fields], case_sensitive)
+
+    def find(self, name: str) -> str | None:
+        """Return what the file calls a column of the table; None where it has no such column.
+
+        Raises ColumnNotFoundError where several names fit.
+        """
+        if not self._names.matches((name,)):
+            return None
+        return self._names.require((name,), where="a file")[0]
+
+    def require_plain(self, uri: str, name: str) -> None:
+        """Raise EncryptedFileError where a top-level column of the file is encrypted, or some of it."""
+        if self._arrow_footer.encrypted:
+            self._arrow_footer.require_plain(uri, self._places[name])
+
+    def is_plain(self, name: str) -> bool:
+        """Tell whether there is a top-level column of this name, and it holds no others."""
+        return name in self._plain
+
+    def read_as(self, column: pa.ChunkedArray, name: str, kind: pa.DataType) -> pa.ChunkedArray:
+        """Return a column that Arrow read under the file's `name` in the table's type.
+
+        Raises UnsupportedTypeError where that cannot be done, or where Spark may read something else.
+        """
+        if column.type == kind and kind in _AS_THEY_ARE:
+            return column
+        try:
+            leaves = [self._stored.column(i) for i in self._places[name]]
+            chunks = [self._as(chunk, leaves, kind, name) for chunk in column.chunks]
+        except UnsupportedTypeError as error:
+            raise UnsupportedTypeError(
+                error.message,
+                found=error.found,
+                hint="query the table itself, which lakebloom speeds up after enable(); or leave the column out",
+            ) from error
+        return pa.chunked_array(chunks, type=kind)
+
+    def _as(self, array: pa.Array, leaves: Sequence[Any], kind: pa.DataType, name: str) -> pa.Array:
+        if pt.is_struct(kind):
+            return self._struct(_require(array, pt.is_struct(array.type), kind, name), leaves, kind, name)
+        if pt.is_map(kind):
+            return self._map(_require(array, pt.is_map(array.type), kind, name), leaves, kind, name)
+        if pt.is_list(kind):
+            plain = _plain_list(array)
+            return self._list(_require(plain, pt.is_list(plain.type), kind, name), leaves, kind, name)
+        _require(array, len(leaves) == 1 and not pt.is_nested(_storage(array.type)), kind, name)
+        return self._leaf(array, leaves[0], kind, name)
+
+    def _struct(self, array: pa.Array, leaves: Sequence[Any], kind: pa.DataType, name: str) -> pa.Array:
+        stored = [array.type.field(i) for i in range(array.type.num_fields)]
+        ends = [0]
+        for field in stored:
+            ends.append(ends[-1] + _count_leaves(field.type))
+        names = _finder([field.name for field in stored], self._case_sensitive)
+        children, found = [], False
+        for field in kind:
+            numbers = names.matches((field.name,))
+            if not numbers:
+                children.append(pa.nulls(len(array), field.type))
+                continue
+            names.require((field.name,), where=f"{name} in a file")
+            number, found = numbers[0], True
+            own = leaves[ends[number] : ends[number + 1]]
+            children.append(self._as(array.field(number), own, field.type, f"{name}.{field.name}"))
+        # With none of its fields, whether the struct itself is NULL depends on Spark's version and configuration.
+        _require(array, found, kind, name)
+        return pa.StructArray.from_arrays(children, fields=list(kind), mask=array.is_null())
+
+    def _list(self, array: pa.Array, leaves: Sequence[Any], kind: pa.DataType, name: str) -> pa.Array:
+        values = self._as(array.values, leaves, kind.value_type, f"{name}.element")
+        return pa.Array.from_buffers(kind, len(array), array.buffers()[:2], offset=array.offset, children=[values])
+
+    def _map(self, array: pa.Array, leaves: Sequence[Any], kind: pa.DataType, name: str) -> pa.Array:
+        of_key = _count_leaves(array.type.key_type)
+        keys = self._as(array.keys, leaves[:of_key], kind.key_type, f"{name}.key")
+        items = self._as(array.items, leaves[of_key:], kind.item_type, f"{name}.value")
+        entries = pa.StructArray.from_arrays([keys, items], fields=[kind.key_field, kind.item_field])
+        return pa.Array.from_buffers(kind, len(array), array.buffers()[:2], offset=array.offset, children=[entries])
+
+    def _leaf(self, array: pa.Array, leaf: Any, kind: pa.DataType, name: str) -> pa.Array:
+        family = _family(array, leaf, kind, name)
+        plain = pc.cast(array, array.type.value_type) if pt.is_dictionary(array.type) else array
+        values = convert(plain, kind, name)
+        trusted = trusted_values(family, self._footer)
+        if trusted is not None:
+            require_trusted(values, trusted, name)
+        return values
+
+
+def _family(array: pa.Array, leaf: Any, kind: pa.DataType, name: str) -> Family:
+    if pt.is_boolean(kind):
+        _require(array, leaf.physical_type == "BOOLEAN", kind, name)
+        return "other"
+    if pt.is_int8(kind):  # a value that does not fit makes the cast fail
+        return require_readable_element(leaf, "smallint", name)
+    spark_type = f"decimal({kind.precision},{kind.scale})" if pt.is_decimal(kind) else _SPARK_NAMES[kind]
+    try:
+        return require_readable_element(leaf, spark_type, name)
+    except UnsupportedTypeError:
+        raise _refusal(kind, name, describe(leaf)) from None
+
+
+def _finder(names: Sequence[str], case_sensitive: bool) -> ColumnNames:
+    return ColumnNames([(name,) for name in names], case_sensitive=case_sensitive)
+
+
+def _storage(kind: pa.DataType) -> pa.DataType:
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+
+
+def _count_leaves(kind: pa.DataType) -> int:
+    kind = _storage(kind)
+    if pt.is_dictionary(kind):
+        return 1
+    return sum(_count_leaves(kind.field(i).type) for i in range(kind.num_fields)) if pt.is_nested(kind) else 1
+
+
+def _plain_list(array: pa.Array) -> pa.Array:
+    kind = array.type
+    if pt.is_large_list(kind) or pt.is_fixed_size_list(kind) or pt.is_list_view(kind) or pt.is_large_list_view(kind):
+        return pc.cast(array, pa.list_(kind.value_field))
+    return array
+
+
+def _require(array: pa.Array, readable: bool, kind: pa.DataType, name: str) -> pa.Array:
+    if not readable:
+        raise _refusal(kind, name, str(array.type))
+    return array
+
+
+def _refusal(kind: pa.DataType, name: str, found: str) -> UnsupportedTypeError:
+    return UnsupportedTypeError(f"column {name} of the file cannot be read as {kind} without Spark", found=found)
