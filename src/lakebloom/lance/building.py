@@ -19,7 +19,7 @@ import numpy as np
 
 from lakebloom.errors import DataFileError, InvalidArgumentError
 from lakebloom.lance.index_file import FILE_NAME, IndexFileContent, RowNumbers, write_index_file
-from lakebloom.lance.library import lance_failures
+from lakebloom.lance.pylance import lance_failures
 from lakebloom.lance.segments import DatasetColumn, index_directory
 from lakebloom.lance.zones import ZoneFilter
 from lakebloom.sbbf import sizing

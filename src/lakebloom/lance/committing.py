@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import BuildFailedError, CommitConflictError, IndexExistsError
 from lakebloom.lance.index_file import FILE_NAME
-from lakebloom.lance.library import lance_failures
+from lakebloom.lance.pylance import lance_failures
 from lakebloom.lance.segments import DETAILS, index_directory, leaves
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakebloom.errors import CorruptIndexError, FilterFormatError, IndexFormatError
-from lakebloom.lance.library import lance_failures, require_lance
+from lakebloom.lance.pylance import lance_failures, require_lance
 from lakebloom.lance.zones import ZoneFilter
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 from lakebloom.sbbf.filter import Sbbf

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import CorruptIndexError, InvalidArgumentError
 from lakebloom.lance.index_file import read_index_file
-from lakebloom.lance.library import lance_failures, open_dataset
+from lakebloom.lance.pylance import lance_failures, open_dataset
 from lakebloom.lance.segments import find_index
 from lakebloom.lance.zones import LanceIndex, ZoneFilter
 

@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lakebloom.parquet.embedded import EmbeddedFilter
+    from lakebloom.parquet.embedded_filter import EmbeddedFilter
     from lakebloom.parquet.embedding import EmbedReport, embed
     from lakebloom.parquet.reader import filters, might_contain
 
@@ -17,7 +17,7 @@ __all__ = ["EmbedReport", "EmbeddedFilter", "embed", "filters", "might_contain"]
 
 # No module here may have the name of a function: importing it would put the module in the function's place.
 _HOME_OF = {
-    "EmbeddedFilter": "lakebloom.parquet.embedded",
+    "EmbeddedFilter": "lakebloom.parquet.embedded_filter",
     "EmbedReport": "lakebloom.parquet.embedding",
     "embed": "lakebloom.parquet.embedding",
     "filters": "lakebloom.parquet.reader",

@@ -19,7 +19,7 @@ from lakebloom.tables.columns import format_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lakebloom.parquet.embedded import EmbeddedFilter
+    from lakebloom.parquet.embedded_filter import EmbeddedFilter
     from lakebloom.parquet.footer import ColumnChunk, Source
 
 __all__ = ["FileFilters", "FilterRecord", "dictionary_bytes", "inspect_file"]

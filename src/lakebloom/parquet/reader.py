@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakebloom.errors import ColumnNotFoundError, CorruptFooterError, FilterFormatError, typed_call
-from lakebloom.parquet.embedded import EmbeddedFilter
+from lakebloom.parquet.embedded_filter import EmbeddedFilter
 from lakebloom.parquet.metadata import Metadata, read_metadata
 from lakebloom.parquet.open_file import open_file
 from lakebloom.parquet.probes import probe_for

@@ -22,7 +22,7 @@ from lakebloom.errors import LakebloomError, NoFilesError
 from lakebloom.lance.building import BuiltSegment, ZonePlan, ZoneRule, build_segment
 from lakebloom.lance.committing import commit_segments, existing, merged, remove_segments, require_free, segment_record
 from lakebloom.lance.index_file import FPP, ROWS_PER_ZONE
-from lakebloom.lance.library import open_dataset
+from lakebloom.lance.pylance import open_dataset
 from lakebloom.lance.segments import DatasetColumn, find_column
 from lakebloom.lance.zones import require_type
 from lakebloom.sbbf import sizing
