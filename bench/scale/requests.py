@@ -25,7 +25,7 @@ from lakebloom.index.catalog import Catalog
 from lakebloom.index.reads import Unindexed
 from lakebloom.storage import open_storage
 from lakebloom.store.segments import SegmentWriter
-from lakebloom.store.units import ColumnFacts, Unit
+from lakebloom.store.unit_table import ColumnFacts, Unit
 from lakebloom.tables.listing.listing import list_files
 
 BUCKET = "bench"

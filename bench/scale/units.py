@@ -23,7 +23,7 @@ from lakebloom.sbbf.sizing import auto_fpp
 from lakebloom.storage import Storage
 from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, SegmentRecord, SourceRecord
 from lakebloom.store.segments import SegmentWriter
-from lakebloom.store.units import ColumnFacts, Unit
+from lakebloom.store.unit_table import ColumnFacts, Unit
 from lakebloom.tables.file_identity import TableFile
 
 NAME = "units"

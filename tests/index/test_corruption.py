@@ -13,7 +13,7 @@ import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom, col, errors
 from lakebloom.index.ask import Reader
-from lakebloom.store.blobs import write_blob
+from lakebloom.store.files import write_blob
 from lakebloom.store.log import encode_entry, entry_path
 from tests.index.lake import NAME, Lake, assert_answers, questions
 

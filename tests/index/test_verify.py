@@ -14,14 +14,14 @@ from lakebloom.index.compact import optimize_index
 from lakebloom.index.verify_files import FileCheck
 from lakebloom.store.log import encode_entry, entry_path
 from lakebloom.store.tiles import read_tile, write_tile
-from lakebloom.store.units import UnitTable
+from lakebloom.store.unit_table import UnitTable
 from tests.index.lake import NAME, Lake, columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lakebloom.store.records import SegmentRecord
-    from lakebloom.store.units import Unit
+    from lakebloom.store.unit_table import Unit
 
 
 @pytest.mark.parametrize("granularity", ["file", "row_group", 7])

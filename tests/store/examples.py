@@ -10,7 +10,7 @@ from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.layers import mix
 from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, FileRecord, SegmentRecord, SourceRecord
 from lakebloom.store.segments import SegmentWriter
-from lakebloom.store.units import ColumnFacts, Unit
+from lakebloom.store.unit_table import ColumnFacts, Unit
 from lakebloom.tables.file_identity import TableFile
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from lakebloom.storage import open_storage
 from lakebloom.store.probing import which_hold
 from lakebloom.store.segments import Segment, SegmentWriter
 from lakebloom.store.side_by_side import SideBySide
-from lakebloom.store.units import ColumnFacts, Unit
+from lakebloom.store.unit_table import ColumnFacts, Unit
 from tests.store.examples import CONFIG, hashes_of, table_file, write_segment
 
 if TYPE_CHECKING:

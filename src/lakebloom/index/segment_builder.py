@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from lakebloom.index.accumulate import TileBuilder
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.store.segments import SegmentWriter
-from lakebloom.store.units import ColumnFacts, Unit
+from lakebloom.store.unit_table import ColumnFacts, Unit
 
 if TYPE_CHECKING:
     from lakebloom.index.plan import BuildPlan

@@ -13,7 +13,7 @@ from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.sbbf.layers import mix
 from lakebloom.store.tiles import read_tile
-from lakebloom.store.units import NO_TILE
+from lakebloom.store.unit_table import NO_TILE
 from lakebloom.tables.file_identity import is_same
 from lakebloom.tables.listing.listing import stat_file
 from lakebloom.tables.parquet.columns import ColumnSpec, ParquetColumns

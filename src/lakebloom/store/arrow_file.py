@@ -13,7 +13,7 @@ import struct
 
 import pyarrow as pa
 
-from lakebloom.store.blobs import corrupt, require_format
+from lakebloom.store.files import corrupt, require_format
 
 __all__ = ["read_arrow"]
 

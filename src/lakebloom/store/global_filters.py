@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import FilterFormatError, UnknownFormatError
 from lakebloom.sbbf.filter import Sbbf
-from lakebloom.store.blobs import corrupt, read_blob, write_blob
+from lakebloom.store.files import corrupt, read_blob, write_blob
 from lakebloom.store.records import GlobalRecord
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import BoolArray, WordArray
     from lakebloom.storage import Storage
     from lakebloom.store.records import SegmentRecord, TileRecord
-    from lakebloom.store.units import Unit
+    from lakebloom.store.unit_table import Unit
     from lakebloom.tables.columns import ColumnPath
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from lakebloom.errors import CorruptIndexError
 from lakebloom.store.arrow_file import read_arrow
-from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, read_blob, write_blob
+from lakebloom.store.files import arrow_ipc_bytes, corrupt, read_blob, write_blob
 from lakebloom.store.records import FORMAT_VERSION, PartitionsRecord
 from lakebloom.tables.formats.partition_list import PartitionList
 

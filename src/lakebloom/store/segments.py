@@ -20,11 +20,11 @@ from msgspec.structs import replace
 from lakebloom.errors import StorageError
 from lakebloom.sbbf import estimates
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
-from lakebloom.store.blobs import corrupt
+from lakebloom.store.files import corrupt
 from lakebloom.store.probing import which_hold_any, which_hold_each
 from lakebloom.store.records import SegmentRecord, TileRecord
 from lakebloom.store.tiles import TileReader, write_tile
-from lakebloom.store.units import Unit, UnitTable
+from lakebloom.store.unit_table import Unit, UnitTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from lakebloom.store.blobs import corrupt
+from lakebloom.store.files import corrupt
 from lakebloom.store.probing import SINGLE_HASHES, which_hold
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ import pyarrow as pa
 from lakebloom.errors import NotFoundError, StorageError
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
 from lakebloom.storage.local.reads import identity
-from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, failure, read_blob, write_blob
+from lakebloom.store.files import arrow_ipc_bytes, corrupt, failure, read_blob, write_blob
 from lakebloom.store.kept_rows import MOST_KEPT_BYTES, KeptRows
 from lakebloom.store.records import FORMAT_VERSION, TileRecord
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from lakebloom.sbbf.hashing.buffers import bits, numbers
 from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.store.arrow_file import read_arrow
-from lakebloom.store.blobs import arrow_ipc_bytes, corrupt, read_blob, write_blob
+from lakebloom.store.files import arrow_ipc_bytes, corrupt, read_blob, write_blob
 from lakebloom.store.records import FORMAT_VERSION, FileRecord
 from lakebloom.tables.file_identity import TableFile
 
