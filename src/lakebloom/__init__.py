@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lakebloom.errors import LakebloomError
     from lakebloom.index.config import BloomIndexConfig
     from lakebloom.lake import Lakebloom
-    from lakebloom.predicate.build import col
+    from lakebloom.predicate.column import col
     from lakebloom.sbbf.filter import Sbbf
     from lakebloom.sbbf.hashing.hash_values import hash_values
 
@@ -37,7 +37,7 @@ _HOME_OF = {
     "Lakebloom": "lakebloom.lake",
     "LakebloomError": "lakebloom.errors",
     "Sbbf": "lakebloom.sbbf.filter",
-    "col": "lakebloom.predicate.build",
+    "col": "lakebloom.predicate.column",
     "hash_values": "lakebloom.sbbf.hashing.hash_values",
 }
 _MODULES = frozenset({"errors", "sizing"})

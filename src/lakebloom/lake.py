@@ -419,7 +419,7 @@ class Lakebloom:
         """Return a predicate, whether it was made by ``col`` or typed as SQL."""
         if not isinstance(predicate, str):
             return predicate
-        from lakebloom.predicate.parse import parse
+        from lakebloom.predicate.sql.parse import parse
         from lakebloom.tables.schema import table_schema
 
         source = self._catalog.index(name).log.newest().source

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from lakebloom import BloomIndexConfig, col, errors
-from lakebloom.index import build_segment, embedded_groups
+from lakebloom.index import build_segment
+from lakebloom.predicate.prune import row_groups
 from lakebloom.tables.listing.listing import stat_file
 from lakebloom.tables.parquet.columns import ParquetColumns
 from lakebloom.tables.parquet.rows import OpenFile, TableRows
@@ -286,7 +287,7 @@ def test_a_lookup_reads_a_new_file_that_is_replaced_while_it_is_read(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, embedded: bool
 ) -> None:
     """Of a file that no index knows, neither the footer that was kept nor what its filters said holds for another."""
-    monkeypatch.setattr(embedded_groups, "_LARGE_BYTES", 0 if embedded else 1 << 30)
+    monkeypatch.setattr(row_groups, "_LARGE_BYTES", 0 if embedded else 1 << 30)
     lake.create(BloomIndexConfig(NAME, ["k"], granularity="row_group"))
     options = {**PLAIN, "bloom_filter_options": {"k": {"ndv": 10, "fpp": 1e-4}}}
     opened = TableRows.opened

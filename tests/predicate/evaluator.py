@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from lakebloom.predicate.normalise import AllOf, AnyOf, HoldsNull, HoldsValue, Keep, Never, Normal, OneOf
+from lakebloom.predicate.prune.normalise import AllOf, AnyOf, HoldsNull, HoldsValue, Keep, Never, Normal, OneOf
 from lakebloom.predicate.spark_types import Kind
 from lakebloom.predicate.tree import (
     And,

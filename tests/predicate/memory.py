@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebloom import Sbbf
-from lakebloom.predicate.units import BoolArray, HashArray, IntArray
+from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, IntArray
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.tables.columns import ColumnPath, arrow_type
 

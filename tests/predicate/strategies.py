@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from lakebloom.predicate.from_python import literal
+from lakebloom.predicate.python_literals import literal
 from lakebloom.predicate.tree import (
     NULL,
     And,

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lakebloom.predicate.build import col
-from lakebloom.predicate.prune import can_match
+from lakebloom.predicate.column import col
+from lakebloom.predicate.prune.prune import can_match
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import Equals, IsIn, Literal, Predicate, Unknown
 from lakebloom.tables.columns import arrow_type

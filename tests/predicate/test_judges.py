@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from lakebloom.predicate.from_python import literal as literal_of
-from lakebloom.predicate.rows import row_mask
+from lakebloom.predicate.python_literals import literal as literal_of
+from lakebloom.predicate.rows.evaluate import row_mask
 from lakebloom.predicate.spark_types import Kind, spark_type
 from lakebloom.predicate.tree import Compare, Equals, EqualsNullSafe, IsIn, Not, Predicate
-from tests.predicate.sql import duckdb_literal, spark_literal, to_sql
+from tests.predicate.sql_text import duckdb_literal, spark_literal, to_sql
 from tests.predicate.strategies import SCHEMA, TYPES, leaves, literals_for, literals_of, rows, table_of, trees
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakebloom.predicate.normalise import Keep, normalise
-from lakebloom.predicate.prune import can_match
+from lakebloom.predicate.prune.normalise import Keep, normalise
+from lakebloom.predicate.prune.prune import can_match
 from lakebloom.predicate.reasons import Reason
-from lakebloom.predicate.rows import row_mask
+from lakebloom.predicate.rows.evaluate import row_mask
 from lakebloom.predicate.tree import And, If, Not, Null, Or, Predicate, TruthIs, from_json, to_json
 from tests.predicate.evaluator import evaluate, holds
 from tests.predicate.memory import BloomFilters, ExactFilters

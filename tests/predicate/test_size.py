@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakebloom.errors import InvalidArgumentError, LakebloomError, PredicateSyntaxError
-from lakebloom.index.narrowing import long_lists
-from lakebloom.predicate.build import col
-from lakebloom.predicate.normalise import normalise
-from lakebloom.predicate.parse import parse
-from lakebloom.predicate.rows import row_mask
-from lakebloom.predicate.text import to_text
+from lakebloom.predicate.column import col
+from lakebloom.predicate.prune.normalise import normalise
+from lakebloom.predicate.prune.shorten import long_lists
+from lakebloom.predicate.rows.evaluate import row_mask
+from lakebloom.predicate.sql.parse import parse
+from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import MAX_DEPTH, And, Equals, Not, Or, Predicate, columns, flat, from_json, to_json
 
 TYPES = {("k",): "bigint", ("s",): "string"}

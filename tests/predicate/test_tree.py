@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from lakebloom.errors import InvalidArgumentError
-from lakebloom.predicate.build import col
-from lakebloom.predicate.normalise import AnyOf, normalise
-from lakebloom.predicate.text import to_text
+from lakebloom.predicate.column import col
+from lakebloom.predicate.prune.normalise import AnyOf, normalise
+from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import (
     NULL,
     And,

@@ -23,7 +23,7 @@ from lakebloom.index.as_read import TEXT_FORMATS, AsRead, ReadSchema
 from lakebloom.index.ask import ask_each, resolver
 from lakebloom.index.patience import side_by_side, within
 from lakebloom.index.together import Together, helps
-from lakebloom.predicate.prune import Pruner
+from lakebloom.predicate.prune.prune import Pruner
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import Predicate, columns
 from lakebloom.storage.metered import Metered
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from lakebloom.index.ask import Reader
     from lakebloom.index.snapshot import Snapshot
-    from lakebloom.predicate.prune import Pruned
-    from lakebloom.predicate.units import BoolArray
+    from lakebloom.predicate.prune.prune import Pruned
+    from lakebloom.predicate.prune.unit_filters import BoolArray
     from lakebloom.store.records import SourceRecord
     from lakebloom.tables.file_identity import TableFile
 

@@ -17,8 +17,8 @@ from lakebloom.tables.schema import TableSchema, table_schema
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, IntArray, UnitFilters
     from lakebloom.predicate.spark_types import SparkType
-    from lakebloom.predicate.units import BoolArray, HashArray, IntArray, UnitFilters
     from lakebloom.store.records import SourceRecord
     from lakebloom.tables.columns import ColumnPath
 

@@ -13,7 +13,7 @@ from lakebloom.index.as_read import AsRead
 from lakebloom.index.current_table import recorded_table
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.index.threads import CORES, REQUESTS, pool
-from lakebloom.predicate.prune import Pruner
+from lakebloom.predicate.prune.prune import Pruner
 from lakebloom.predicate.tree import Node, renamed
 from lakebloom.storage import to_local_path
 from lakebloom.storage.metered import Metered
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from lakebloom.index.catalog import Index
     from lakebloom.index.current_table import CurrentTable
-    from lakebloom.predicate.prune import Pruned, Resolver
+    from lakebloom.predicate.prune.prune import Pruned, Resolver
+    from lakebloom.predicate.prune.unit_filters import IntArray, UnitFilters
     from lakebloom.predicate.tree import Predicate
-    from lakebloom.predicate.units import IntArray, UnitFilters
     from lakebloom.store.segments import Segment
     from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.file_identity import TableFile

@@ -25,7 +25,7 @@ from lakebloom.index.query_reports import (
     unit_name,
 )
 from lakebloom.predicate.reasons import Reason
-from lakebloom.predicate.text import to_text
+from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import And, Predicate
 from lakebloom.storage import to_local_path
 from lakebloom.tables.columns import format_name
@@ -34,8 +34,8 @@ from lakebloom.tables.file_identity import is_same, spark_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 
-    from lakebloom.predicate.prune import Pruned, Used
-    from lakebloom.predicate.units import BoolArray
+    from lakebloom.predicate.prune.prune import Pruned, Used
+    from lakebloom.predicate.prune.unit_filters import BoolArray
     from lakebloom.store.records import Entry
     from lakebloom.tables.file_identity import TableFile
 

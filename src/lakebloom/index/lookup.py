@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from lakebloom.errors import DataFileError, InvalidArgumentError, NotFoundError, UnsupportedSourceError
 from lakebloom.index.ask import require_predicate
 from lakebloom.index.current_table import recorded_table
-from lakebloom.index.embedded_groups import groups_that_can_match
 from lakebloom.index.reads import Read, Unindexed, candidate_reads, reads_of, unindexed_reads
 from lakebloom.index.threads import CORES, REQUESTS, pool
-from lakebloom.predicate.rows import row_mask
+from lakebloom.predicate.prune.row_groups import groups_that_can_match
+from lakebloom.predicate.rows.evaluate import row_mask
 from lakebloom.predicate.tree import columns as columns_of
 from lakebloom.predicate.tree import renamed
 from lakebloom.tables.file_identity import is_same

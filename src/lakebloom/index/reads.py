@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from lakebloom.errors import DataFileError, IndexStateError
 from lakebloom.index.ask import candidate_units, candidates_in
-from lakebloom.index.narrowing import Narrowing, long_lists
+from lakebloom.predicate.prune.shorten import Narrowing, long_lists
 from lakebloom.predicate.tree import Or
 from lakebloom.tables.file_identity import is_same
 from lakebloom.tables.listing.listing import stat_file
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lakebloom.index.snapshot import Snapshot
-    from lakebloom.predicate.prune import Pruned
+    from lakebloom.predicate.prune.prune import Pruned
     from lakebloom.predicate.tree import Predicate
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.parquet.rows import TableRows

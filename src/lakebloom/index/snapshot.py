@@ -22,7 +22,7 @@ from lakebloom.tables.schema import table_schema
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from lakebloom.predicate.units import IntArray
+    from lakebloom.predicate.prune.unit_filters import IntArray
     from lakebloom.sbbf.kernels import BoolArray
     from lakebloom.storage import Storage
     from lakebloom.store.records import Entry

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakebloom.index.snapshot import Snapshot
+    from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, IntArray
     from lakebloom.predicate.tree import Predicate
-    from lakebloom.predicate.units import BoolArray, HashArray, IntArray
     from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.file_identity import TableFile
 

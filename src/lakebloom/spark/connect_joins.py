@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakebloom.errors import InvalidArgumentError, LakebloomError, SourceError, UnsupportedSourceError
 from lakebloom.index.advise import LOG
-from lakebloom.predicate.build import col
+from lakebloom.predicate.column import col
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import And
 from lakebloom.spark.connect_reads import sources_of

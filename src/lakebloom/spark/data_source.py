@@ -34,7 +34,7 @@ from lakebloom.index.patience import within
 from lakebloom.index.query.explain_reads import explain_reads, plan_reads, unreadable_report
 from lakebloom.index.query_reports import ScanFigures, ScanReport
 from lakebloom.index.reads import Read, batches_of, packed, row_group_counts
-from lakebloom.predicate.rows import row_mask
+from lakebloom.predicate.rows.evaluate import row_mask
 from lakebloom.predicate.tree import And, Predicate, to_json
 from lakebloom.spark.conf import default_location
 from lakebloom.spark.listing import reachable

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 from typing import TYPE_CHECKING, Any
 
-from lakebloom.predicate.from_python import literal, literals
+from lakebloom.predicate.python_literals import literal, literals
 from lakebloom.predicate.tree import (
     And,
     Compare,

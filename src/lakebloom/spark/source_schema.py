@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebloom.errors import InvalidArgumentError, UnsupportedTypeError
-from lakebloom.predicate.parse import parse
+from lakebloom.predicate.sql.parse import parse
 from lakebloom.predicate.tree import columns as columns_of
 from lakebloom.predicate.tree import from_json, renamed
 from lakebloom.tables.columns import format_name

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from lakebloom.errors import UnsupportedSessionError
 from lakebloom.index.create import find_column
-from lakebloom.predicate.from_python import literal
+from lakebloom.predicate.python_literals import literal
+from lakebloom.predicate.sql.values import Written, typed
 from lakebloom.predicate.tree import Equals, IsNull
-from lakebloom.predicate.typed_text import Written, typed
 from lakebloom.spark.listing import reachable
 from lakebloom.store.records import ColumnRecord
 from lakebloom.tables.columns import parse_name

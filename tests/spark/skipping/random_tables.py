@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from lakebloom.tables.columns import format_name
-from tests.predicate.sql import spark_literal, to_sql
+from tests.predicate.sql_text import spark_literal, to_sql
 from tests.predicate.strategies import INDEXED, SCHEMA, TYPES, leaves, literals_of, table_of
 
 if TYPE_CHECKING:

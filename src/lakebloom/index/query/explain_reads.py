@@ -14,7 +14,7 @@ from lakebloom.index.explain import index_report, parts_of, shown_place, why_unu
 from lakebloom.index.query_reports import FileState, IndexReport, QueryReport, ScanReport, Use, unit_name
 from lakebloom.index.reads import Read, reads_of, unindexed_reads
 from lakebloom.predicate.reasons import Reason
-from lakebloom.predicate.text import to_text
+from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import renamed
 from lakebloom.storage.metered import Metered
 from lakebloom.tables.schema import table_schema
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lakebloom.index.ask import Reader
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.index.snapshot import Snapshot
-    from lakebloom.predicate.prune import Pruned
+    from lakebloom.predicate.prune.prune import Pruned
     from lakebloom.predicate.tree import Predicate
     from lakebloom.store.records import SourceRecord
     from lakebloom.tables.file_identity import TableFile

@@ -11,7 +11,7 @@ import java.util.Set;
 
 /**
  * Predicate trees as JSON: how they are made, which columns they name, and whether filters of some columns could drop
- * a file. The last has the rules of lakebloom.predicate.normalise, so that a hopeless question is not even asked.
+ * a file. The last has the rules of lakebloom.predicate.prune.normalise, so that a hopeless question is not even asked.
  */
 final class Trees {
     private static final int TRUE = 1;

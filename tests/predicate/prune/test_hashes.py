@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from lakebloom import hash_values
-from lakebloom.predicate import literals as literals_module
-from lakebloom.predicate.build import col
-from lakebloom.predicate.literals import to_hash, to_hashes, why_kept
+from lakebloom.predicate.column import col
+from lakebloom.predicate.prune import hashes as literals_module
+from lakebloom.predicate.prune.hashes import to_hash, to_hashes, why_kept
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import NULL, Literal
 from lakebloom.sbbf.hashing.hash_values import hash_array

@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from lakebloom.predicate import prune
-from lakebloom.predicate.build import col
-from lakebloom.predicate.literals import to_hashes
-from lakebloom.predicate.prune import Pruned, Pruner, Unused, Used, can_match
+from lakebloom.predicate.column import col
+from lakebloom.predicate.prune import prune
+from lakebloom.predicate.prune.hashes import to_hashes
+from lakebloom.predicate.prune.prune import Pruned, Pruner, Unused, Used, can_match
+from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray
 from lakebloom.predicate.reasons import Reason
-from lakebloom.predicate.text import to_text
+from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import And, Equals, Literal, Or, Predicate, Unknown
-from lakebloom.predicate.units import BoolArray, HashArray
 from lakebloom.tables.columns import ColumnPath
 from tests.predicate.memory import ExactFilters
 

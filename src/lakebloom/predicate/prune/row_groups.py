@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakebloom.predicate.literals import to_array
+from lakebloom.predicate.prune.hashes import to_array
 from lakebloom.predicate.tree import And, Equals, IsIn, operands
 from lakebloom.tables.columns import format_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from lakebloom.predicate.prune.unit_filters import BoolArray
     from lakebloom.predicate.tree import Predicate
-    from lakebloom.predicate.units import BoolArray
     from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.file_identity import TableFile
 

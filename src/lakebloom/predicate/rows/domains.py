@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from lakebloom.errors import UnsupportedTypeError, ValueConversionError
-from lakebloom.predicate.decimals import decimal_array
+from lakebloom.predicate.rows.decimals import decimal_array
 from lakebloom.predicate.spark_types import Kind, spark_type
 from lakebloom.predicate.tree import Literal
 from lakebloom.sbbf.values.plain_arrays import plain_array

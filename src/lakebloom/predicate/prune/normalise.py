@@ -154,7 +154,7 @@ def normalise(predicate: Predicate) -> Normal:
 
     Raises InvalidArgumentError for a predicate that is too deep.
 
-    >>> from lakebloom.predicate.build import col
+    >>> from lakebloom.predicate.column import col
     >>> normalise(~(col("a").is_not_null() | (col("b") == None)))  # doctest: +ELLIPSIS
     AllOf(children=(HoldsNull(source=Not(...), column=('a',)), Never(source=Not(...), column=('b',))))
     """

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebloom.predicate.domains import Domain, values_in
+from lakebloom.predicate.rows.domains import Domain, values_in
 from lakebloom.predicate.tree import Literal, Operator
 
 __all__ = ["compare", "is_one_of"]

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from lakebloom.errors import InvalidArgumentError, UnsupportedTypeError
-from lakebloom.predicate.comparisons import compare, is_one_of
-from lakebloom.predicate.domains import Domain, column_in, domain_of, widest
-from lakebloom.predicate.text import to_text
+from lakebloom.predicate.rows.comparisons import compare, is_one_of
+from lakebloom.predicate.rows.domains import Domain, column_in, domain_of, widest
+from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import (
     And,
     Compare,
@@ -50,7 +50,7 @@ def row_mask(predicate: Predicate, table: pa.Table, types: Mapping[ColumnPath, s
     Raises InvalidArgumentError for an unknown column, for a predicate that is too deep and for a part of it that
     lakebloom does not understand, and UnsupportedTypeError for types that it cannot compare as Spark does.
 
-    >>> from lakebloom.predicate.build import col
+    >>> from lakebloom.predicate.column import col
     >>> table = pa.table({"a": [1, 2, None]})
     >>> row_mask(~(col("a") == 1), table, {("a",): "bigint"}).to_pylist()
     [False, True, False]

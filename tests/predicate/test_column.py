@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from lakebloom.errors import InvalidArgumentError, LakebloomError, UnsupportedTypeError, ValueConversionError
-from lakebloom.predicate.build import col
-from lakebloom.predicate.from_python import literal
+from lakebloom.predicate.column import col
+from lakebloom.predicate.python_literals import literal
 from lakebloom.predicate.tree import (
     NULL,
     Compare,

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lakebloom.errors import InvalidArgumentError, ValueConversionError
-from lakebloom.predicate.from_python import literal
+from lakebloom.predicate.python_literals import literal
 from lakebloom.predicate.spark_types import Kind, SparkType, spark_type
 from lakebloom.predicate.tree import NULL, Literal
 

@@ -12,8 +12,8 @@ import pytest
 
 from lakebloom import col
 from lakebloom.errors import PredicateSyntaxError
-from lakebloom.predicate.parse import parse
-from lakebloom.predicate.text import to_text
+from lakebloom.predicate.sql.parse import parse
+from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import TruthIs
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A predicate as SQL that an engine can run, whole and exact (``lakebloom.predicate.text`` is for people)."""
+"""A predicate as SQL that an engine can run, whole and exact (``lakebloom.predicate.sql.text`` is for people)."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NoReturn
 
 from lakebloom.errors import InvalidArgumentError
-from lakebloom.predicate.from_python import literal, literals
+from lakebloom.predicate.python_literals import literal, literals
 from lakebloom.predicate.tree import Compare, Equals, EqualsNullSafe, IsIn, IsNotNull, IsNull, Literal, Not, Operator
 from lakebloom.tables.columns import ColumnPath, format_name, parse_name
 

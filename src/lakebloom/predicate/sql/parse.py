@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import NoReturn, cast
 
 from lakebloom.errors import ColumnNotFoundError, LakebloomError, PredicateSyntaxError
+from lakebloom.predicate.sql.values import Written, typed
 from lakebloom.predicate.tree import (
     MAX_DEPTH,
     And,
@@ -40,7 +41,6 @@ from lakebloom.predicate.tree import (
     TruthIs,
     TruthName,
 )
-from lakebloom.predicate.typed_text import Written, typed
 from lakebloom.tables.columns import ColumnNames, ColumnPath, format_name, parse_name
 
 __all__ = ["parse"]

@@ -19,8 +19,8 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
-from lakebloom.predicate.literals import to_hashes, why_kept
-from lakebloom.predicate.normalise import (
+from lakebloom.predicate.prune.hashes import to_hashes, why_kept
+from lakebloom.predicate.prune.normalise import (
     AllOf,
     AnyOf,
     HoldsNull,
@@ -32,11 +32,11 @@ from lakebloom.predicate.normalise import (
     OneOf,
     normalise,
 )
+from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, UnitFilters
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.spark_types import Kind, spark_type
-from lakebloom.predicate.text import to_text
+from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import Predicate
-from lakebloom.predicate.units import BoolArray, HashArray, UnitFilters
 from lakebloom.tables.columns import ColumnPath
 
 __all__ = ["MAX_VALUES", "Pruned", "Pruner", "Resolver", "Unused", "Used", "can_match", "exact_name"]

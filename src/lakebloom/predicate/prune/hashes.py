@@ -23,8 +23,8 @@ import numpy as np
 import pyarrow as pa
 
 from lakebloom.errors import UnsupportedTypeError
-from lakebloom.predicate.decimals import decimal_array, rescaled
 from lakebloom.predicate.reasons import Reason
+from lakebloom.predicate.rows.decimals import decimal_array, rescaled
 from lakebloom.predicate.spark_types import Kind, SparkType, fits, spark_type
 from lakebloom.predicate.tree import Literal
 from lakebloom.sbbf.hashing.hash_values import hash_array

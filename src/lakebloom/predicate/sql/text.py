@@ -46,7 +46,7 @@ _Item = TypeVar("_Item")
 def to_text(predicate: Predicate) -> str:
     """Return a predicate as text.
 
-    >>> from lakebloom.predicate.build import col
+    >>> from lakebloom.predicate.column import col
     >>> print(to_text((col("user_id") == "x") & (col("a").isin(range(1000)) | col("b").is_null())))
     user_id = 'x' AND (a IN (0, 1, 2, … 997 more) OR b IS NULL)
     """

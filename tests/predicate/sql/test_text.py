@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from lakebloom.predicate.build import col
-from lakebloom.predicate.text import to_text
+from lakebloom.predicate.column import col
+from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import And, Equals, Literal, Or, Predicate, Unknown
 
 a, b = col("a"), col("b")

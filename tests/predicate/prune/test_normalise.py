@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from lakebloom.predicate.build import col
-from lakebloom.predicate.normalise import AllOf, AnyOf, HoldsNull, HoldsValue, Keep, Never, Normal, OneOf, normalise
-from lakebloom.predicate.text import to_text
+from lakebloom.predicate.column import col
+from lakebloom.predicate.prune.normalise import (
+    AllOf,
+    AnyOf,
+    HoldsNull,
+    HoldsValue,
+    Keep,
+    Never,
+    Normal,
+    OneOf,
+    normalise,
+)
+from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import And, If, Not, Null, Or, Predicate, TruthIs, Unknown
 
 a, b, c = col("a"), col("b"), col("c")

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from lakebloom.errors import InvalidArgumentError, LakebloomError, UnsupportedTypeError, ValueConversionError
-from lakebloom.predicate.build import col
-from lakebloom.predicate.rows import row_mask
+from lakebloom.predicate.column import col
+from lakebloom.predicate.rows.evaluate import row_mask
 from lakebloom.predicate.tree import And, Equals, Literal, Or, Predicate, Unknown
 
 a = col("a")

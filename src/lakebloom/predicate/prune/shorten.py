@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakebloom.index.ask import resolver
-from lakebloom.predicate.literals import to_hash
+from lakebloom.predicate.prune.hashes import to_hash
 from lakebloom.predicate.tree import And, IsIn, Or, operands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakebloom.index.snapshot import Snapshot
+    from lakebloom.predicate.prune.unit_filters import BoolArray, IntArray
     from lakebloom.predicate.tree import Literal, Predicate
-    from lakebloom.predicate.units import BoolArray, IntArray
     from lakebloom.sbbf.kernels import HashArray
     from lakebloom.store.segments import Segment
 
@@ -34,7 +34,7 @@ _MAX_PAIRS = 1 << 24
 def long_lists(predicate: Predicate) -> list[IsIn]:
     """Return the lists whose rows must be TRUE to matter: under NOT, a shorter list would be another question.
 
-    >>> from lakebloom.predicate.build import col
+    >>> from lakebloom.predicate.column import col
     >>> [len(leaf.values) for leaf in long_lists(col("a").isin(range(9)) & ~col("b").isin(range(9)))]
     [9]
     """

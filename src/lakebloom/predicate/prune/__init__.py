@@ -1,0 +1,1 @@
+"""Which units cannot match a predicate. Only this package says "cannot match"."""

@@ -1,0 +1,1 @@
+"""Conditions as SQL text: read into predicates, and written from them."""
