@@ -41,7 +41,7 @@ test: $(STAMP) check core ## environment, lint, types and all tests, in two proc
 		"$(BIN)/python -m pytest $(SPARK_HALF)" "$(BIN)/python -m pytest $(addprefix --ignore=,$(SPARK_HALF))"
 
 core: $(CORE_STAMP) ## the tests of an installation without pyspark
-	@$(CORE)/bin/python -m pytest tests/core tests/store tests/index/test_lookup.py tests/index/test_candidates.py
+	@$(CORE)/bin/python -m pytest tests/core tests/store tests/index/lookup/test_lookup.py tests/index/query/test_candidates.py
 
 check: $(STAMP) ## lint and types only
 	@$(BIN)/ruff check .
@@ -89,7 +89,7 @@ compat: $(STAMP) ## the query tests on every Spark that is supported (VERSIONS="
 fuzz: $(STAMP) ## random queries (N=3000), hostile files (HOSTILE=10000), kills and rivals; MINUTES=10 bounds the last two
 	@. tools/java && LAKEBLOOM_FUZZ=$(or $(N),3000) LAKEBLOOM_HOSTILE=$(or $(HOSTILE),10000) LAKEBLOOM_ROUNDS=1000000 \
 		LAKEBLOOM_MINUTES=$(or $(MINUTES),10) LAKEBLOOM_SEED=$(or $(SEED),$$$$) \
-		$(BIN)/python -m pytest tests/fuzz tests/index/test_protocol.py tests/spark/skipping/test_fuzz.py
+		$(BIN)/python -m pytest tests/fuzz tests/index/laws/test_protocol.py tests/spark/skipping/test_fuzz.py
 
 bench-join: $(BENCH_STAMP) ## a join whose rows have mostly no partner, with and without
 	@. tools/java && $(BIN)/python -m bench.join

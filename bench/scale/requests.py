@@ -22,7 +22,7 @@ from bench.results import Result, table
 from bench.scale.units import NAME, Shape, entry, write_units
 from lakebloom import Lakebloom, Sbbf, col
 from lakebloom.index.catalog import Catalog
-from lakebloom.index.reads import Unindexed
+from lakebloom.index.lookup.file_reads import Unindexed
 from lakebloom.storage import open_storage
 from lakebloom.store.segments import SegmentWriter
 from lakebloom.store.unit_table import ColumnFacts, Unit

@@ -23,9 +23,9 @@ from lakebloom.errors import (
     UnsupportedSourceError,
 )
 from lakebloom.index.arguments import column_list, kind_of, typed_arguments
-from lakebloom.index.ask import Reader, candidate_table
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.current_table import recorded_table
+from lakebloom.index.query.pruning import Reader, candidate_table
 from lakebloom.index.settings import TIMEOUT_KEY, Settings
 from lakebloom.spark.conf import default_location, settings_of
 from lakebloom.store.records import ColumnRecord
@@ -43,17 +43,18 @@ if TYPE_CHECKING:
 
     from lakebloom.display.progress import ProgressOption, Report
     from lakebloom.display.tables import RecordTable
-    from lakebloom.index.building import Workshop
+    from lakebloom.index.build.column_advice import ColumnAdvice
+    from lakebloom.index.build.price import PriceTag
+    from lakebloom.index.build.refresh import RefreshMode
+    from lakebloom.index.build.run import Workshop
     from lakebloom.index.config import BloomIndexConfig
     from lakebloom.index.current_table import CurrentTable
-    from lakebloom.index.joins import JoinFilters
-    from lakebloom.index.lookup import Lookups
+    from lakebloom.index.lookup.file_reads import Unindexed
+    from lakebloom.index.lookup.lookup import Lookups
     from lakebloom.index.maintain.repair import Salvage
     from lakebloom.index.maintain.status import IndexStatus
-    from lakebloom.index.price import PriceTag
-    from lakebloom.index.query_reports import LastQuery, QueryReport
-    from lakebloom.index.reads import Unindexed
-    from lakebloom.index.refresh import RefreshMode
+    from lakebloom.index.query.join_filters import JoinFilters
+    from lakebloom.index.query.scan_reports import LastQuery, QueryReport
     from lakebloom.index.reports import (
         BuildReport,
         IndexRecord,
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
         VersionRecord,
     )
     from lakebloom.index.snapshot import Snapshot
-    from lakebloom.index.worth import ColumnAdvice
     from lakebloom.predicate.tree import Predicate
     from lakebloom.spark.auto_refresh import WriteWatch
     from lakebloom.spark.catalog_tables import CatalogTables
@@ -164,7 +164,7 @@ class Lakebloom:
                 found="a Lakebloom without a session",
                 hint="use Lakebloom(spark, location=...) to create and refresh; this one can read and look up",
             )
-        from lakebloom.index.building import Workshop
+        from lakebloom.index.build.run import Workshop
         from lakebloom.spark.build import SparkBuilder
 
         settings = self._settings()
@@ -201,7 +201,7 @@ class Lakebloom:
         phases = Phases()  # before anything else is loaded: a first call waits for that, too
         with self._shown(f"building {config.name}", progress) as tell:
             with phases.timed("check"):
-                from lakebloom.index.create import create_index
+                from lakebloom.index.build.create import create_index
 
                 workshop, record, schema = self._resolved(source, tell)
             report = create_index(
@@ -216,7 +216,7 @@ class Lakebloom:
 
         Without a session ``source`` is the path of Parquet files.
         """
-        from lakebloom.index.create import price_index
+        from lakebloom.index.build.create import price_index
 
         if self._spark is None:
             return price_index(*self._directory(source), config, replace=replace)
@@ -238,7 +238,7 @@ class Lakebloom:
     def _directory(self, source: Any) -> tuple[Workshop, SourceRecord, list[ColumnRecord]]:
         """Return what planning needs of Parquet files at a path where there is no Spark."""
         from lakebloom.index.build.parquet_directory import ParquetDirectory, parquet_source
-        from lakebloom.index.building import Workshop
+        from lakebloom.index.build.run import Workshop
         from lakebloom.tables.spark_schema import leaf_types
 
         options = self._catalog.options
@@ -268,7 +268,7 @@ class Lakebloom:
         ``from_embedded`` is that of ``create_index``. A table that has no files any more, or lost more than half of
         those that the index knows, is a TableShrunkError unless ``allow_shrink``: a mount may be missing.
         """
-        from lakebloom.index.refresh import refresh_index
+        from lakebloom.index.build.refresh import refresh_index
 
         with self._shown(f"refreshing {name}", progress) as tell:
             _, workshop = self._workshop(tell)
@@ -278,7 +278,7 @@ class Lakebloom:
 
     def optimize_index(self, name: str, *, progress: ProgressOption = None) -> OperationReport:
         """Merge small segments; no data file is read. ``progress`` is that of ``create_index``."""
-        from lakebloom.index.compact import optimize_index
+        from lakebloom.index.maintain.optimize import optimize_index
 
         with self._shown(f"optimizing {name}", progress) as tell:
             return optimize_index(self._catalog, name, tell)
@@ -288,7 +288,7 @@ class Lakebloom:
 
         With ``force`` it is removed for good and at once, whatever is damaged; its name is free then.
         """
-        from lakebloom.index.lifecycle import delete_index
+        from lakebloom.index.maintain.lifecycle import delete_index
         from lakebloom.index.maintain.repair import remove_index
 
         report = remove_index(self._catalog, name) if force else delete_index(self._catalog, name)
@@ -297,7 +297,7 @@ class Lakebloom:
 
     def restore_index(self, name: str) -> OperationReport:
         """Bring a deleted index back."""
-        from lakebloom.index.lifecycle import restore_index
+        from lakebloom.index.maintain.lifecycle import restore_index
 
         report = restore_index(self._catalog, name)
         self._publish()
@@ -312,7 +312,7 @@ class Lakebloom:
         Files that may belong to a build that is still running are left alone, and so are log entries whose numbers a
         writer may be about to take, both for ``spark.lakebloom.vacuum.graceMs``.
         """
-        from lakebloom.index.vacuum import vacuum_index
+        from lakebloom.index.maintain.vacuum import vacuum_index
 
         settings = self._settings()
         retention_ms = settings.vacuum_retention_ms
@@ -328,7 +328,7 @@ class Lakebloom:
 
         ``sample`` is the share of files to read, all of them if None.
         """
-        from lakebloom.index.verify import verify_index
+        from lakebloom.index.maintain.verify import verify_index
 
         with self._shown(f"verifying {name}", progress) as tell:
             return verify_index(self._catalog.index(name), sample, self._catalog.options, self._current, tell)
@@ -451,7 +451,7 @@ class Lakebloom:
         """
         predicate = self._predicate(name, predicate)
         if name not in self._lookups:
-            from lakebloom.index.lookup import Lookups
+            from lakebloom.index.lookup.lookup import Lookups
 
             self._lookups[name] = Lookups(self._reader(name), self._catalog.options, self._current)
         return self._lookups[name].rows(predicate, column_list(columns), limit, unindexed)
@@ -556,7 +556,7 @@ class Lakebloom:
         """
         if predicate is not None:
             return self._explain_condition(query, predicate)
-        from lakebloom.index.explain import covering, explain
+        from lakebloom.index.query.explain import covering, explain
         from lakebloom.spark.connect_reads import explain_on_connect
         from lakebloom.spark.data_source import explain_source
         from lakebloom.spark.query_text import execution_of, require_query
@@ -576,7 +576,7 @@ class Lakebloom:
         return replace(report, joins=skipping.describe_joins(execution))
 
     def _explain_condition(self, name: object, predicate: Predicate | str) -> QueryReport:
-        from lakebloom.index.query.explain_reads import explain_condition
+        from lakebloom.index.lookup.explain_reads import explain_condition
 
         if not isinstance(name, str):
             raise InvalidArgumentError(
@@ -660,7 +660,7 @@ class Lakebloom:
         return pruned_by_keys(skipping, indexed, small, [on] if isinstance(on, str) else on, self._settings())
 
     def _rule(self) -> Skipping:
-        from lakebloom.index.advise import Advisor
+        from lakebloom.index.query.scans import Advisor
         from lakebloom.spark.join_callback import JoinCallback
         from lakebloom.spark.skipping import Skipping, require_classic
 
@@ -672,7 +672,7 @@ class Lakebloom:
         return self._skipping
 
     def _join_filters(self) -> JoinFilters:
-        from lakebloom.index.joins import JoinFilters
+        from lakebloom.index.query.join_filters import JoinFilters
 
         if self._known_join_filters is None:
             self._known_join_filters = JoinFilters(self._catalog.options)
@@ -714,7 +714,7 @@ class Lakebloom:
         import difflib
         from contextlib import suppress
 
-        from lakebloom.index.patience import within
+        from lakebloom.index.timeout import within
 
         wanted = error.message.partition("'")[2].rstrip("'")
         with suppress(LakebloomError, TimeoutError):

@@ -13,7 +13,7 @@ import pytest
 
 import lakebloom.parquet
 from lakebloom import BloomIndexConfig, Lakebloom, Sbbf, col, errors
-from lakebloom.index.joins import JoinFilters
+from lakebloom.index.query.join_filters import JoinFilters
 from lakebloom.index.settings import Settings
 from lakebloom.spark.build import failures_named
 from lakebloom.storage import open_storage

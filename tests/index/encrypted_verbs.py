@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import lakebloom.parquet
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import LakebloomError
+from lakebloom.index.build.create import create_index
+from lakebloom.index.build.refresh import refresh_index
 from lakebloom.index.catalog import Catalog
-from lakebloom.index.create import create_index
-from lakebloom.index.refresh import refresh_index
 from lakebloom.parquet.inspection import inspect_file
 from tests.index.local_builder import source_of, workshop
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
+from lakebloom.index.build.create import create_index
+from lakebloom.index.build.refresh import RefreshMode, refresh_index
 from lakebloom.index.catalog import Catalog
-from lakebloom.index.create import create_index
-from lakebloom.index.refresh import RefreshMode, refresh_index
+from lakebloom.index.maintain.vacuum import vacuum_index
 from lakebloom.index.snapshot import Snapshot
-from lakebloom.index.vacuum import vacuum_index
 from lakebloom.tables.listing.listing import list_files
 from tests.index.local_builder import source_of, workshop, write_parquet
 

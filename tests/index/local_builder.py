@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from lakebloom.errors import NotFoundError
 from lakebloom.index.build.in_process import build_here
-from lakebloom.index.building import Workshop
+from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup, Progress
+from lakebloom.index.build.run import Workshop
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.current_table import CurrentTable
-from lakebloom.index.plan import BuildPlan, BuildResult, FileGroup, Progress
 from lakebloom.index.settings import Settings
 from lakebloom.store.records import ColumnRecord, SourceRecord
 from lakebloom.tables.listing.listing import list_files

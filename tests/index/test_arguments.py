@@ -149,7 +149,7 @@ def test_errors_from_inside_stay_what_they_are(open_lake: Lakebloom, lake: Lake)
     def quoted(_: object) -> None:
         raise TypeError("mine")
 
-    from lakebloom.index.create import create_index
+    from lakebloom.index.build.create import create_index
     from tests.index.local_builder import source_of, workshop
 
     with pytest.raises(TypeError, match="mine"):

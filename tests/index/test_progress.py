@@ -16,7 +16,7 @@ import pytest
 
 from lakebloom.display import progress as module
 from lakebloom.display.progress import shown
-from lakebloom.index.plan import Progress
+from lakebloom.index.build.plan import Progress
 from tests.index.lake import NAME, Lake
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def threads() -> list[str]:
 SCRIPT = """
 import sys, threading, warnings
 from lakebloom.index import progress
-from lakebloom.index.plan import Progress
+from lakebloom.index.build.plan import Progress
 from lakebloom.display.progress import shown
 progress.AFTER_S = {after_s}
 try:

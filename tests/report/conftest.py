@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakebloom import BloomIndexConfig, col
-from lakebloom.index.compact import optimize_index
+from lakebloom.index.maintain.optimize import optimize_index
 from lakebloom.report import Facts, gather
 from tests.index.lake import Lake
 from tests.report import browser

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lakebloom import BloomIndexConfig, Sbbf, col
-from lakebloom.index.lifecycle import delete_index
+from lakebloom.index.maintain.lifecycle import delete_index
 from lakebloom.report import gather
 from lakebloom.sbbf import estimates
 from tests.index.lake import Lake

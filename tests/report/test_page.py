@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from lakebloom import BloomIndexConfig, col
-from lakebloom.index.query_reports import FileState
+from lakebloom.index.query.scan_reports import FileState
 from lakebloom.report import gather, render
 from tests.index.lake import Lake
 

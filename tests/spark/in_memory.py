@@ -7,8 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-from lakebloom.index.build_segment import build_segment
-from lakebloom.index.plan import BuildPlan, FileGroup
+from lakebloom.index.build.plan import BuildPlan, FileGroup
+from lakebloom.index.build.task import build_segment
 from lakebloom.sbbf.sizing import auto_fpp
 from lakebloom.storage import normalise
 from lakebloom.tables.listing.listing import list_files

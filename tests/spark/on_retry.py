@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import BuildFailedError
-from lakebloom.index.plan import BuildPlan, FileGroup
+from lakebloom.index.build.plan import BuildPlan, FileGroup
 from lakebloom.spark import build, scan
 from tests.spark.support import kept, keys, snapshot, unit_filters
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom
-from lakebloom.index.query_reports import Use
+from lakebloom.index.query.scan_reports import Use
 from lakebloom.predicate.reasons import Reason
 from tests.spark.skipping.support import configured, skipping
 from tests.spark.support import write
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakebloom.index.query_reports import LastQuery
+    from lakebloom.index.query.scan_reports import LastQuery
 
 pytestmark = pytest.mark.spark
 FILES = 6

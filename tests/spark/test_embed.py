@@ -15,7 +15,7 @@ from lakebloom.errors import (
     NotFoundError,
     UnsupportedSourceError,
 )
-from lakebloom.index.plan import Progress
+from lakebloom.index.build.plan import Progress
 from lakebloom.parquet import embed
 from lakebloom.parquet.footer import read_footer
 from lakebloom.spark import embed as module

@@ -9,7 +9,7 @@ import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom
 from lakebloom.errors import InvalidArgumentError, UnsupportedSessionError
-from lakebloom.index.query_reports import Use
+from lakebloom.index.query.scan_reports import Use
 from lakebloom.predicate.reasons import Reason
 from tests.spark.support import write
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakebloom.index.query_reports import ScanReport
+    from lakebloom.index.query.scan_reports import ScanReport
 
 FILES, ROWS = 20, 50
 

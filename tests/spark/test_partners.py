@@ -14,7 +14,7 @@ import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom
 from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, UnsupportedSourceError
-from lakebloom.index.query_reports import Use
+from lakebloom.index.query.scan_reports import Use
 from tests.spark.skipping.support import configured
 from tests.spark.support import write
 

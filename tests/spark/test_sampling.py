@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakebloom.index.worth import ColumnAdvice
+    from lakebloom.index.build.column_advice import ColumnAdvice
 
 FILES, ROWS = 40, 3000
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from lakebloom.index.advise import Reading, why_not
+from lakebloom.index.query.scans import Reading, why_not
 from lakebloom.predicate.reasons import Reason
 from lakebloom.store.records import SourceRecord
 from lakebloom.tables.reader_settings import ALL, CHANGES, HARMLESS, Matters, keys, recorded, unusual

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from lakebloom.index.plan import Progress
+    from lakebloom.index.build.plan import Progress
 
     Report: TypeAlias = Callable[[Progress], None]
     ProgressOption: TypeAlias = Report | bool | None
@@ -227,7 +227,7 @@ def _notebook_display() -> Any:
 def line(title: str, done: Progress | None, elapsed_s: float, job_at_s: float = 0.0) -> str:
     """Return how far an operation is as one line of text.
 
-    >>> from lakebloom.index.plan import Progress
+    >>> from lakebloom.index.build.plan import Progress
     >>> line("building by_user", Progress(12, 40, 30_000_000, 100_000_000, 5), 8, 2)
     'building by_user  ██████░░░░░░░░░░░░░░  12 of 40 files  8 s  5 MB/s, about 14 s left'
     >>> line("optimizing by_user", None, 3)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lakebloom.errors import LakebloomError
+    from lakebloom.index.build.plan import BuildResult, ReadAnyway, SkippedFile
     from lakebloom.index.catalog import Catalog
-    from lakebloom.index.plan import BuildResult, ReadAnyway, SkippedFile
     from lakebloom.store.log import Log
     from lakebloom.store.records import Entry
 

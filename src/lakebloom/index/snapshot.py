@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from lakebloom.index.as_read import ReadSchema
+from lakebloom.index.query.views.read_schema import ReadSchema
+from lakebloom.index.query.views.side_by_side import SideBySide
 from lakebloom.store.partition_lists import read_partitions
 from lakebloom.store.segments import Segment
-from lakebloom.store.side_by_side import SideBySide
 from lakebloom.tables.columns import ColumnNames
 from lakebloom.tables.file_identity import is_same, unlike
 from lakebloom.tables.listing.glob import fixed_part

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import LakebloomError
-from lakebloom.index.ask import candidates_of
-from lakebloom.index.column_sizes import StoredColumn, stored_columns
 from lakebloom.index.current_table import recorded_table
-from lakebloom.index.freshness import Freshness, freshness
-from lakebloom.index.health import ColumnHealth, SegmentHealth, column_health, segment_health
-from lakebloom.index.query.explain_reads import explain_reads
+from lakebloom.index.lookup.explain_reads import explain_reads
+from lakebloom.index.maintain.filter_health import ColumnHealth, SegmentHealth, column_health, segment_health
+from lakebloom.index.maintain.freshness import Freshness, freshness
+from lakebloom.index.maintain.stored_sizes import StoredColumn, stored_columns
+from lakebloom.index.query.pruning import candidates_of
 from lakebloom.index.reports import IndexRecord, VersionRecord, history_of
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.report.next_steps import Step, next_steps
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from lakebloom.index.catalog import Catalog
     from lakebloom.index.current_table import CurrentTable
-    from lakebloom.index.query_reports import ScanReport
+    from lakebloom.index.query.scan_reports import ScanReport
     from lakebloom.predicate.reasons import Reason
     from lakebloom.predicate.tree import Predicate
     from lakebloom.store.records import SourceRecord

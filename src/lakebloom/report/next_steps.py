@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from lakebloom.index.freshness import Freshness
-    from lakebloom.index.health import ColumnHealth
+    from lakebloom.index.maintain.filter_health import ColumnHealth
+    from lakebloom.index.maintain.freshness import Freshness
     from lakebloom.index.reports import IndexRecord, VersionRecord
 
 __all__ = ["Step", "next_steps"]

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from lakebloom.errors import BuildFailedError, EncryptedFileError, InvalidArgumentError
 from lakebloom.index.build.in_process import build_here, is_small
-from lakebloom.index.build_segment import build_segment
-from lakebloom.index.plan import BuildPlan, BuildResult, FileGroup, GroupResult, Progress
+from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup, GroupResult, Progress
+from lakebloom.index.build.task import build_segment
 from lakebloom.sbbf.kernels import load_compiled
 from lakebloom.spark.catalog_tables import CatalogTables
 from lakebloom.spark.changed_files import settled, with_skipped, without_changed

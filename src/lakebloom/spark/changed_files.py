@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from lakebloom.index.plan import GroupResult, SkippedFile
+from lakebloom.index.build.plan import GroupResult, SkippedFile
 from lakebloom.store.merge import merge_segments
 from lakebloom.store.records import ColumnRecord, ConfigRecord
 from lakebloom.store.segments import Segment
@@ -27,7 +27,7 @@ from lakebloom.tables.listing.settled import TOO_NEW, too_new_reason, unsettled
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from lakebloom.index.plan import BuildPlan, BuildResult, FileGroup
+    from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup
     from lakebloom.storage import Storage
     from lakebloom.store.records import SegmentRecord
     from lakebloom.tables.file_identity import TableFile

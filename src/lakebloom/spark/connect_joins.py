@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakebloom.errors import InvalidArgumentError, LakebloomError, SourceError, UnsupportedSourceError
-from lakebloom.index.advise import LOG
+from lakebloom.index.query.scans import LOG
 from lakebloom.predicate.column import col
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import And

@@ -27,13 +27,13 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from lakebloom.errors import CorruptIndexError, UnsupportedSourceError
-from lakebloom.index.ask import Reader, require_predicate
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.current_table import CurrentTable, recorded_table
-from lakebloom.index.patience import within
-from lakebloom.index.query.explain_reads import explain_reads, plan_reads, unreadable_report
-from lakebloom.index.query_reports import ScanFigures, ScanReport
-from lakebloom.index.reads import Read, batches_of, packed, row_group_counts
+from lakebloom.index.lookup.explain_reads import explain_reads, plan_reads, unreadable_report
+from lakebloom.index.lookup.file_reads import Read, batches_of, packed, row_group_counts
+from lakebloom.index.query.pruning import Reader, require_predicate
+from lakebloom.index.query.scan_reports import ScanFigures, ScanReport
+from lakebloom.index.timeout import within
 from lakebloom.predicate.rows.evaluate import row_mask
 from lakebloom.predicate.tree import And, Predicate, to_json
 from lakebloom.spark.conf import default_location

@@ -22,7 +22,7 @@ import pyarrow as pa
 from lakebloom.display.progress import shown
 from lakebloom.display.tables import Printable
 from lakebloom.errors import LakebloomError, NoFilesError, StorageError, typed_call
-from lakebloom.index.plan import FileGroup, Progress, SkippedFile, group_files, new_operation_id
+from lakebloom.index.build.plan import FileGroup, Progress, SkippedFile, group_files, new_operation_id
 from lakebloom.parquet.embedding import column_names, embed
 from lakebloom.sbbf import sizing
 from lakebloom.spark.build import failures_named, interruptible, parallelism

@@ -19,7 +19,7 @@ from lakebloom.spark.results import RESULT_SCHEMA, row
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from lakebloom.index.plan import BuildPlan
+    from lakebloom.index.build.plan import BuildPlan
     from lakebloom.sbbf.kernels import WordArray
 
 _BLOCKS_A_RANGE = 1 << 14

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lakebloom.errors import IndexStateError, LakebloomError, StaleIndexError
-from lakebloom.index.advise import Reading, why_not
-from lakebloom.index.ask import resolver
-from lakebloom.index.patience import within
+from lakebloom.index.query.pruning import resolver
+from lakebloom.index.query.scans import Reading, why_not
+from lakebloom.index.timeout import within
 from lakebloom.predicate.reasons import Reason
 from lakebloom.spark.file_lines import file_lines
 from lakebloom.spark.joins import filter_words
@@ -20,9 +20,9 @@ from lakebloom.tables.file_identity import spark_file
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lakebloom.index.advise import Advisor
-    from lakebloom.index.ask import Reader
-    from lakebloom.index.joins import JoinFilters
+    from lakebloom.index.query.join_filters import JoinFilters
+    from lakebloom.index.query.pruning import Reader
+    from lakebloom.index.query.scans import Advisor
     from lakebloom.index.settings import Settings
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.tables.columns import ColumnPath

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakebloom.errors import InvalidArgumentError, UnsupportedSourceError, UnsupportedTypeError
-from lakebloom.index.advise import LOG
+from lakebloom.index.query.scans import LOG
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.spark_types import Kind, spark_type
 from lakebloom.spark.expressions import LONG_DIGITS, canonical_hash, might_contain
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from lakebloom.index.joins import JoinFilter
+    from lakebloom.index.query.join_filters import JoinFilter
     from lakebloom.index.settings import Settings
     from lakebloom.sbbf.filter import Sbbf
     from lakebloom.spark.skipping import Skipping

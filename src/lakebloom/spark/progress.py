@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebloom.errors import StorageError
-from lakebloom.index.plan import BuildPlan, FileGroup, Progress
+from lakebloom.index.build.plan import BuildPlan, FileGroup, Progress
 
 if TYPE_CHECKING:
     from lakebloom.storage import Storage

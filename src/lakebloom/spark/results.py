@@ -17,7 +17,7 @@ import pyarrow as pa
 from lakebloom.storage.buffers import as_views
 
 if TYPE_CHECKING:
-    from lakebloom.index.plan import GroupResult
+    from lakebloom.index.build.plan import GroupResult
     from lakebloom.storage import Buffers, StoredFile
 
 RESULT_SCHEMA = "kind string, name string, number int, payload binary"

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from lakebloom.display.tables import RecordTable
 from lakebloom.index.build.advise import advise_columns
+from lakebloom.index.build.column_advice import ColumnAdvice, ColumnSample, FileSample
 from lakebloom.index.build.column_sampling import KEYS, chosen_files
-from lakebloom.index.building import PARQUET
-from lakebloom.index.worth import ColumnAdvice, ColumnSample, FileSample
+from lakebloom.index.build.run import PARQUET
 from lakebloom.spark.build import parallelism
 from lakebloom.spark.catalog_tables import CatalogTables
 from lakebloom.spark.listing import list_table, reachable

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lakebloom.index.plan import BuildPlan, FileGroup, GroupResult
-from lakebloom.index.segment_builder import SegmentBuilder, Span
+from lakebloom.index.build.plan import BuildPlan, FileGroup, GroupResult
+from lakebloom.index.build.segment_builder import SegmentBuilder, Span
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.sbbf.kernels import load_compiled
 from lakebloom.spark.expressions import canonical_hash
@@ -37,7 +37,7 @@ from lakebloom.tables.listing.glob import escape
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from lakebloom.index.plan import BuildResult
+    from lakebloom.index.build.plan import BuildResult
     from lakebloom.sbbf.kernels import HashArray
     from lakebloom.storage import Storage
     from lakebloom.store.records import SourceRecord

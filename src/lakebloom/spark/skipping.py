@@ -13,10 +13,10 @@ import msgspec
 import numpy as np
 
 from lakebloom.errors import UnsupportedSessionError
-from lakebloom.index.advise import Advice, Advisor, Reading, Unanswered
 from lakebloom.index.current_table import places_of
-from lakebloom.index.explain import DescribedScan, Note
-from lakebloom.index.query_reports import JoinFigures, JoinReport, LastQuery, ScanFigures
+from lakebloom.index.query.explain import DescribedScan, Note
+from lakebloom.index.query.scan_reports import JoinFigures, JoinReport, LastQuery, ScanFigures
+from lakebloom.index.query.scans import Advice, Advisor, Reading, Unanswered
 from lakebloom.predicate.reasons import Reason
 from lakebloom.spark.file_lines import file_lines
 from lakebloom.spark.jvm import new_object

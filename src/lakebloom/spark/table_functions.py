@@ -13,7 +13,7 @@ import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakebloom.errors import UnsupportedSessionError
-from lakebloom.index.create import find_column
+from lakebloom.index.build.create import find_column
 from lakebloom.predicate.python_literals import literal
 from lakebloom.predicate.sql.values import Written, typed
 from lakebloom.predicate.tree import Equals, IsNull

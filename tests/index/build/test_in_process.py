@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from lakebloom.errors import BuildFailedError, StorageError
 from lakebloom.index.build import in_process
+from lakebloom.index.build.create import create_index
 from lakebloom.index.build.in_process import is_small
 from lakebloom.index.build.phases import Phases
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.config import BloomIndexConfig
-from lakebloom.index.create import create_index
 from lakebloom.tables.file_identity import TableFile
 from tests.index.local_builder import source_of, workshop, write_parquet
 
@@ -40,7 +40,7 @@ def test_building_a_small_index_loads_no_compiler(tmp_path: Path) -> None:
         write_parquet(tmp_path / f"t/{number}.parquet", {"k": [f"{number}-{i}" for i in range(1000)]})
     script = (
         "import sys; from pathlib import Path; from lakebloom import BloomIndexConfig as C\n"
-        "from lakebloom.index.catalog import Catalog; from lakebloom.index.create import create_index\n"
+        "from lakebloom.index.catalog import Catalog; from lakebloom.index.build.create import create_index\n"
         "from tests.index.local_builder import source_of, workshop\n"
         f"home = Path({str(tmp_path)!r}); source = source_of(home / 't', {{'k': 'string'}})\n"
         "print(create_index(workshop(Catalog(home / 'indexes')), *source, C('x', ['k'], global_filter=True)).rows)\n"

@@ -9,7 +9,7 @@ from pyspark.sql import Observation, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakebloom import Lakebloom
-from lakebloom.index.query_reports import Use
+from lakebloom.index.query.scan_reports import Use
 from lakebloom.predicate.reasons import Reason
 from tests.spark.skipping.letters import BY_LETTER, EVERYTHING, letters, write_letters
 from tests.spark.skipping.support import files_read, rows, skipping

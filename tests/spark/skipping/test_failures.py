@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom
-from lakebloom.index import advise
 from lakebloom.index.catalog import Catalog
+from lakebloom.index.query import scans
 from lakebloom.predicate.reasons import Reason
-from tests.index.test_corruption import WAYS
+from tests.index.laws.test_corruption import WAYS
 from tests.spark.skipping.support import EXACT, configured, each, files_read, rows, skipping
 from tests.spark.support import keys
 
@@ -161,7 +161,7 @@ def test_a_storage_that_hangs(
         assert "TIMED_OUT" in warnings(caplog)[0]
         answers.set()
     assert lake._skipping is not None
-    monkeypatch.setattr(advise, "_REST_S", 0.0)
+    monkeypatch.setattr(scans, "_REST_S", 0.0)
     lake._skipping.callback._advisor._resting_until_s.clear()
     with skipping(lake):
         assert files_read(query()) == ["1.parquet"]

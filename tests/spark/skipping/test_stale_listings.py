@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom
-from lakebloom.index.query_reports import FileState
+from lakebloom.index.query.scan_reports import FileState
 from tests.spark.skipping.support import EXACT, ask, configured, files_read, rows, skipping
 from tests.spark.support import fresh_name, keys, write
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakebloom import Lakebloom
-    from lakebloom.index.price import PriceTag
+    from lakebloom.index.build.price import PriceTag
     from lakebloom.index.reports import BuildReport
 
 __all__ = ["add_to"]

@@ -14,7 +14,7 @@ from lakebloom.display.tables import amount, text_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakebloom.index.query_reports import QueryReport, ScanReport
+    from lakebloom.index.query.scan_reports import QueryReport, ScanReport
 
 __all__ = ["add_to"]
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebloom.errors import LakebloomError
+from lakebloom.index.build.column_advice import ColumnSample, FileSample
 from lakebloom.index.threads import CORES, pool
-from lakebloom.index.worth import ColumnSample, FileSample
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.tables.columns import format_name
 from lakebloom.tables.parquet.columns import ParquetColumns

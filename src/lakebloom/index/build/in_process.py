@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import BuildFailedError, LakebloomError
-from lakebloom.index.build_segment import build_segment
-from lakebloom.index.plan import BuildPlan, BuildResult, FileGroup, GroupResult
+from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup, GroupResult
+from lakebloom.index.build.task import build_segment
 from lakebloom.tables.file_identity import is_object
 
 if TYPE_CHECKING:

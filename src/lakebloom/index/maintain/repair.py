@@ -17,8 +17,8 @@ import msgspec
 from lakebloom.errors import CorruptIndexError, IndexFormatError, IndexNotFoundError, NotFoundError
 from lakebloom.index.catalog import require_same
 from lakebloom.index.maintain.damage import examine
+from lakebloom.index.maintain.vacuum import removal_of
 from lakebloom.index.reports import OperationReport, RepairReport
-from lakebloom.index.vacuum import removal_of
 from lakebloom.store.log import entry_path
 from lakebloom.store.records import FOLDERS, ColumnRecord, ConfigRecord, Entry, SourceRecord
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from lakebloom.display.tables import Printable, amount, text_of
 from lakebloom.errors import IndexFormatError, IndexNotFoundError, LakebloomError, StorageError
 from lakebloom.index.current_table import recorded_table
-from lakebloom.index.freshness import freshness
-from lakebloom.index.health import column_health, segment_health
+from lakebloom.index.maintain.filter_health import column_health, segment_health
+from lakebloom.index.maintain.freshness import freshness
 from lakebloom.index.maintain.shrinkage import shrinkage
 from lakebloom.index.reports import IndexRecord, history_of
 from lakebloom.index.snapshot import Snapshot

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakebloom.index.ask import resolver
+from lakebloom.index.query.pruning import resolver
 from lakebloom.predicate.prune.hashes import to_hash
 from lakebloom.predicate.tree import And, IsIn, Or, operands
 

@@ -1,0 +1,291 @@
+"""Creating an index: everything is checked before the first byte is written, and one commit makes it visible."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from lakebloom.errors import (
+    AlreadyExistsError,
+    CommitConflictError,
+    CorruptIndexError,
+    DataFileError,
+    IndexExistsError,
+    InvalidArgumentError,
+    NoFilesError,
+    UnsupportedSourceError,
+)
+from lakebloom.index.build import estimate
+from lakebloom.index.build.phases import Phases
+from lakebloom.index.build.price import PriceTag
+from lakebloom.index.build.run import (
+    MOST_GLOBAL_FPP,
+    PARQUET,
+    discarding,
+    plan_build,
+    require_buildable,
+    require_stored,
+    require_takeable,
+    resized_globals,
+    run_build,
+    shape_of,
+)
+from lakebloom.index.reports import BuildReport
+from lakebloom.store.global_filters import write_global
+from lakebloom.store.log import WRITER, now_ms
+from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, GlobalRecord
+from lakebloom.tables.columns import ColumnNames, arrow_type, format_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lakebloom.index.build.plan import BuildPlan, BuildResult
+    from lakebloom.index.build.run import Workshop
+    from lakebloom.index.catalog import Index
+    from lakebloom.index.config import BloomIndexConfig
+    from lakebloom.index.current_table import CurrentTable
+    from lakebloom.store.records import SegmentRecord, SourceRecord, State
+    from lakebloom.tables.columns import ColumnPath
+    from lakebloom.tables.file_identity import TableFile
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """All that is known before the first byte is written."""
+
+    record: ConfigRecord
+    table: CurrentTable
+    files: list[TableFile]
+    plan: BuildPlan
+    price: PriceTag
+    found: Entry | None
+    """The newest entry of the name when it began, that of a removed index too; None where none can be read."""
+
+
+def price_index(
+    workshop: Workshop,
+    source: SourceRecord,
+    schema: Sequence[ColumnRecord],
+    config: BloomIndexConfig,
+    *,
+    replace: bool = False,
+) -> PriceTag:
+    """Check everything that ``create_index`` checks, and tell what it would cost. Writes nothing."""
+    return _prepared(workshop, source, schema, config, Phases(), replace=replace).price
+
+
+def create_index(
+    workshop: Workshop,
+    source: SourceRecord,
+    schema: Sequence[ColumnRecord],
+    config: BloomIndexConfig,
+    quoted: Callable[[PriceTag], None] | None = None,
+    *,
+    from_embedded: bool = False,
+    replace: bool = False,
+    phases: Phases | None = None,
+) -> BuildReport:
+    """Build an index over a table whose leaf columns are ``schema`` and commit its first version.
+
+    ``quoted`` is called with the price before anything is written; it may raise, and then nothing is. With
+    ``from_embedded``, filters that the files already have are taken where they can be (``embedded_filters``). With
+    ``replace``, an index of this name answers until the commit, which puts the new one in its place. ``phases`` began
+    where the caller did.
+    """
+    phases = phases or Phases()
+    prepared = _prepared(workshop, source, schema, config, phases, from_embedded=from_embedded, replace=replace)
+    if quoted is not None:
+        quoted(prepared.price)
+    index, files, plan = workshop.catalog.index(config.name), prepared.files, prepared.plan
+    with phases.timed("build"):
+        result = resized_globals(run_build(workshop, index, plan, source, files), prepared.record)
+    with phases.timed("commit"), discarding(index, plan.build_id):
+        require_something(result, len(files))
+        estimate.require_size(_index_bytes(result), sum(file.size_bytes for file in files), workshop.settings)
+        first = Entry(
+            version=1,
+            timestamp_ms=now_ms(),
+            operation="create",
+            state="active",
+            writer=WRITER,
+            config=prepared.record,
+            source=prepared.table.stored(index.storage, plan.build_id),
+            segments=result.segments,
+            global_filters=store_globals(index, plan, result, result.segments),
+            summary=summary_of(result),
+        )
+        entry = _replaced(index, first, prepared.found) if replace else _created(index, first)
+    return BuildReport.of(entry, result, phases.seconds)
+
+
+def _created(index: Index, first: Entry) -> Entry:
+    try:
+        return index.log.create(require_stored(index, first))
+    except AlreadyExistsError as error:
+        raise _exists(index.name, "created by another writer meanwhile") from error
+
+
+def _replaced(index: Index, first: Entry, found: Entry | None) -> Entry:
+    """Commit an index in the place of what has its name by then, whatever state that is in.
+
+    One that was removed since the build began is the exception: who removes an index deletes every file that is there,
+    those of this build too.
+    """
+
+    def change(base: Entry | None) -> Entry:
+        if base is not None and base.state == "removed" and (found is None or base.id != found.id):
+            raise CommitConflictError(
+                f"cannot replace index {index.name!r}",
+                found=f"it was removed in version {base.version}, while the new one was built",
+                hint="run it again",
+            )
+        is_new = base is None or base.state == "removed"
+        return require_stored(index, first if is_new else msgspec.structs.replace(first, operation="replace"))
+
+    return index.log.replace(change)
+
+
+def _prepared(
+    workshop: Workshop,
+    source: SourceRecord,
+    schema: Sequence[ColumnRecord],
+    config: BloomIndexConfig,
+    phases: Phases,
+    *,
+    from_embedded: bool = False,
+    replace: bool = False,
+) -> _Prepared:
+    with phases.timed("check"):
+        found = _newest(workshop.catalog.index(config.name))
+        if not replace:
+            _require_new(config.name, found)
+        record = _resolved(config, source, schema)
+        if from_embedded:
+            require_takeable(record, source)
+    with phases.timed("list"):
+        table = workshop.builder.table(source)
+        files = workshop.builder.list_files(table)
+        if not files:
+            raise NoFilesError(
+                "there is nothing to index", found=f"no files in {', '.join(source.locations)}", hint="check the path"
+            )
+        shape = shape_of(workshop, record, source, files)
+        plan = plan_build(workshop, record, source, files, files, shape, from_embedded=from_embedded)
+        require_buildable(workshop, plan, source, files)
+    return _Prepared(record, table, files, plan, PriceTag.of(record, source, files, shape, plan.fpp), found)
+
+
+def store_globals(
+    index: Index, plan: BuildPlan, result: BuildResult, segments: Sequence[SegmentRecord]
+) -> tuple[GlobalRecord, ...]:
+    """Write the global filters of a build, which hold the values of these segments, and return their records.
+
+    One that is full even at the largest size allowed is left out, and the report says so.
+    """
+    ids = [segment.id for segment in segments]
+    return tuple(
+        write_global(index.storage, number, f"{number}", f, ids, prefix=f"{plan.build_id}-")
+        for number, f in enumerate(result.global_filters)
+        if f.fpp <= MOST_GLOBAL_FPP
+    )
+
+
+def summary_of(result: BuildResult) -> dict[str, int | float]:
+    """Return what a build did, for the log."""
+    return {
+        "files_added": sum(segment.num_files for segment in result.segments),
+        "units_added": sum(segment.num_units for segment in result.segments),
+        "rows_added": sum(segment.num_rows for segment in result.segments),
+        "files_skipped": len(result.skipped),
+        "bytes_read": sum(group.bytes_read for group in result.groups),
+    }
+
+
+def _index_bytes(result: BuildResult) -> int:
+    return sum(tile.num_blocks * tile.num_units * 32 for segment in result.segments for tile in segment.tiles)
+
+
+def _newest(index: Index) -> Entry | None:
+    try:
+        return index.log.tip()
+    except CorruptIndexError:
+        return None  # one that cannot be read is replaced; vacuum takes its files
+
+
+def _require_new(name: str, found: Entry | None) -> None:
+    if found is not None and found.state != "removed":
+        raise _exists(name, f"one that is {found.state}, at version {found.version}", found.state)
+
+
+def _exists(name: str, found: str, state: State = "active") -> IndexExistsError:
+    verb = f"refresh_index({name!r}) brings it up to date"
+    if state == "deleted":
+        verb = f"restore_index({name!r}) brings it back"
+    return IndexExistsError(
+        f"cannot create index {name!r}",
+        found=found,
+        hint=f"{verb}; replace=True (create --replace, CREATE OR REPLACE) builds another in its place",
+    )
+
+
+def require_something(result: BuildResult, num_files: int) -> None:
+    """Raise DataFileError for a build that skipped every file."""
+    if result.segments:
+        return
+    first = result.skipped[0]
+    raise DataFileError(
+        f"none of {num_files} files could be indexed", found=f"{first.uri}: {first.reason}", hint="check the files"
+    )
+
+
+def _resolved(config: BloomIndexConfig, source: SourceRecord, schema: Sequence[ColumnRecord]) -> ConfigRecord:
+    if config.granularity != "file" and source.format != PARQUET:
+        raise InvalidArgumentError(
+            f"{source.format} files have no row positions", found=f"granularity {config.granularity!r}",
+            hint='use granularity="file"',
+        )  # fmt: skip
+    _require_same_rows(config, source)
+    columns = [_find(path, source, schema) for path in config.paths]
+    for column in columns:
+        arrow_type(column.type)
+        if columns.count(column) > 1:
+            raise InvalidArgumentError("a column is indexed once", found=f"{format_name(column.path)} more than once")
+    return ConfigRecord(
+        name=config.name,
+        columns=tuple(columns),
+        fpp=None if config.fpp == "auto" else float(config.fpp),
+        expected_items=config.expected_items,
+        granularity=config.granularity,
+        global_filter=config.global_filter,
+        allow_plaintext_filters=config.allow_plaintext_filters,
+    )
+
+
+def _require_same_rows(config: BloomIndexConfig, source: SourceRecord) -> None:
+    """Refuse several columns of text whose malformed lines are dropped: a query of one column drops fewer of them."""
+    mode = next((value for key, value in source.options.items() if key.lower() == "mode"), "")
+    if mode.upper() == "DROPMALFORMED" and len(config.paths) > 1:
+        raise UnsupportedSourceError(
+            "which lines are malformed, and are dropped, depends on the columns that are read",
+            found=f"mode {mode} and {len(config.paths)} columns",
+            hint="create one index for each column",
+        )
+
+
+def _find(path: ColumnPath, source: SourceRecord, schema: Sequence[ColumnRecord]) -> ColumnRecord:
+    partitions = [(name,) for name in source.partition_columns]
+    if ColumnNames(partitions, case_sensitive=source.case_sensitive).matches(path):
+        raise InvalidArgumentError(
+            f"{format_name(path)} is a partition column",
+            found="one value for each directory",
+            hint="queries on it skip directories already; index another column",
+        )
+    return find_column(path, source.case_sensitive, schema)
+
+
+def find_column(path: ColumnPath, case_sensitive: bool, schema: Sequence[ColumnRecord]) -> ColumnRecord:
+    """Return the column of a table that a name means. Raises ColumnNotFoundError."""
+    found = ColumnNames((column.path for column in schema), case_sensitive=case_sensitive).require(path)
+    return next(column for column in schema if column.path == found)

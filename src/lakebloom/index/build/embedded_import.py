@@ -1,0 +1,205 @@
+"""Filters that files already have, as filters of an index: only footers and filters are read, no data page.
+
+A filter inside a Parquet file hashes what the file stores, an index hashes Spark's values (docs/FORMAT.md). They can be
+exchanged where both are the same bytes for every value that the column can hold. Where they are not, or might not be,
+the column is read, and the build's report says why.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from lakebloom.errors import LakebloomError
+from lakebloom.index.build.plan import ReadAnyway
+from lakebloom.parquet import filters
+from lakebloom.sbbf.filter import Sbbf
+from lakebloom.sbbf.hashing.decimals import min_bytes
+from lakebloom.tables.columns import format_name
+from lakebloom.tables.parquet.calendars import trusted_values
+from lakebloom.tables.parquet.columns import row_group_shapes
+from lakebloom.tables.parquet.footer import ArrowFooter, read_arrow_footer
+from lakebloom.tables.parquet.open import open_source, parquet_file, reading
+from lakebloom.tables.parquet.paths import find_leaf
+from lakebloom.tables.parquet.types import describe, require_readable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakebloom.index.build.plan import BuildPlan
+    from lakebloom.parquet import EmbeddedFilter
+    from lakebloom.tables.parquet.columns import ColumnSpec, RowGroupShape
+    from lakebloom.tables.parquet.types import Family
+
+__all__ = ["FileFilters", "TakenFilter", "filters_of"]
+
+_WORST_UNION = 0.1
+"""Filters of row groups are sized for these. Beyond this rate their union says too little about a file."""
+_PLAIN_FAMILIES: dict[str, frozenset[Family]] = {
+    "int": frozenset({"int32", "uint8", "uint16"}),
+    "bigint": frozenset({"int64"}),
+    "string": frozenset({"bytes"}),
+    "binary": frozenset({"bytes", "fixed bytes"}),
+}
+_NARROW = frozenset({(8, True), (16, True), (8, False)})
+
+
+@dataclass(frozen=True, slots=True)
+class TakenFilter:
+    """What is known of one column in one unit."""
+
+    filter: Sbbf
+    null_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileFilters:
+    """The filters of a file that an index can take."""
+
+    row_groups: tuple[RowGroupShape, ...]
+    columns: dict[int, list[TakenFilter]]
+    """By the column's number, one for each unit."""
+    refused: tuple[ReadAnyway, ...]
+    bytes_read: int
+
+
+class _RefusedError(Exception):
+    """Why a column is read after all."""
+
+
+def filters_of(uri: str, plan: BuildPlan) -> FileFilters:
+    """Return the filters that a file at a canonical URI has for the columns of an index.
+
+    Raises DataFileError for what is no Parquet file, and NotFoundError, AccessDeniedError or StorageError.
+    """
+    with open_source(uri, plan.storage_options) as source, reading(uri):
+        footer = read_arrow_footer(uri, source)
+        parquet = parquet_file(uri, source, footer)
+        file = _File(uri, footer, parquet.reader.column_paths, source, plan)
+        taken: dict[int, list[TakenFilter]] = {}
+        refused = []
+        for number, column in enumerate(plan.columns):
+            try:
+                taken[number] = file.take(column)
+            except _RefusedError as error:
+                refused.append(ReadAnyway(format_name(column.path), str(error), 1))
+            except LakebloomError as error:
+                refused.append(ReadAnyway(format_name(column.path), f"{error.code}: {error.message}", 1))
+        return FileFilters(file.shapes, taken, tuple(refused), file.bytes_read)
+
+
+class _File:
+    """A file whose filters are looked at."""
+
+    def __init__(
+        self, uri: str, footer: ArrowFooter, paths: Sequence[Sequence[str]], source: Any, plan: BuildPlan
+    ) -> None:
+        self._uri, self._footer, self._paths, self._source, self._plan = uri, footer, paths, source, plan
+        self._metadata = footer.metadata
+        self.shapes = row_group_shapes(self._metadata)
+        self.bytes_read: int = self._metadata.serialized_size
+
+    def take(self, column: ColumnSpec) -> list[TakenFilter]:
+        """Return a column's filters by unit."""
+        number = find_leaf(self._paths, column.path, case_sensitive=self._plan.case_sensitive)
+        if number is None:  # NULL in every row
+            return self._units([TakenFilter(Sbbf(1), shape.row_count) for shape in self.shapes])
+        self._footer.require_plain(self._uri, [number])
+        family = self._require_same_bytes(number, column)
+        nulls = [self._null_count(group, number, family) for group in range(len(self.shapes))]
+        if nulls == [shape.row_count for shape in self.shapes]:
+            return self._units([TakenFilter(Sbbf(1), count) for count in nulls])
+        name = format_name(self._paths[number])
+        pairs = zip(self.shapes, nulls, strict=True)
+        return self._units([self._filter(self._found.get((name, i)), *pair) for i, pair in enumerate(pairs)])
+
+    @cached_property
+    def _found(self) -> dict[tuple[str, int], EmbeddedFilter]:
+        """Where the filters of all columns are, by name and row group: the footer is parsed once."""
+        numbers = (
+            find_leaf(self._paths, column.path, case_sensitive=self._plan.case_sensitive)
+            for column in self._plan.columns
+        )
+        names = [format_name(self._paths[number]) for number in numbers if number is not None]
+        return {(each.column, each.row_group): each for each in filters(self._source, names)}
+
+    def _filter(self, found: EmbeddedFilter | None, shape: RowGroupShape, null_count: int) -> TakenFilter:
+        if null_count == shape.row_count:
+            return TakenFilter(Sbbf(1), null_count)
+        if found is None:
+            raise _RefusedError("the file has no filter for it, or not in every row group")
+        bits = found.filter
+        self.bytes_read += found.length or bits.num_bytes
+        if not bits.words.any():
+            raise _RefusedError("the file has a filter that nobody filled in")
+        return TakenFilter(bits, null_count)
+
+    def _units(self, taken: list[TakenFilter]) -> list[TakenFilter]:
+        """Return one filter a unit, no larger than the index needs it."""
+        if self._plan.granularity == "file" or not any(shape.row_count for shape in self.shapes):
+            taken = [_union(taken)]
+        return [TakenFilter(each.filter.fold_to(self._plan.fpp), each.null_count) for each in taken]
+
+    def _null_count(self, group: int, number: int, family: Family) -> int:
+        chunk = self._metadata.row_group(group).column(number)
+        statistics = chunk.statistics if chunk.is_stats_set else None
+        if statistics is None or not statistics.has_null_count or chunk.num_values != self.shapes[group].row_count:
+            raise _RefusedError("the footer does not tell how many values are NULL")
+        trusted = trusted_values(family, self._metadata.metadata)
+        has_values = statistics.null_count < chunk.num_values
+        if trusted is not None and has_values and not (statistics.has_min_max and statistics.min_raw >= trusted.start):
+            raise _RefusedError("Spark may read its old dates by another calendar")
+        return int(statistics.null_count)
+
+    def _require_same_bytes(self, number: int, column: ColumnSpec) -> Family:
+        """Return what the file holds, if a filter over it has the hashes that an index has."""
+        schema = self._metadata.schema.column(number)
+        kind = column.type.lower()
+        family = require_readable(schema, column.type, format_name(column.path))
+        if kind in ("float", "double"):
+            raise _RefusedError("a file's filter tells -0.0 from 0.0, and one NaN from another")
+        if kind == "binary" and str(self._metadata.created_by).startswith("DuckDB"):
+            raise _RefusedError("DuckDB has hashed the text of binary values")
+        if not _has_same_bytes(schema, family, kind):
+            raise _RefusedError(f"{column.type} is hashed in another form than {describe(schema)}")
+        return family
+
+
+def _has_same_bytes(schema: Any, family: Family, kind: str) -> bool:
+    logical = json.loads(schema.logical_type.to_json())
+    if kind in _PLAIN_FAMILIES:
+        return family in _PLAIN_FAMILIES[kind]
+    if kind == "smallint":  # without such a promise, Spark lets larger values wrap around
+        return (logical.get("bitWidth"), logical.get("isSigned")) in _NARROW
+    if kind == "date":
+        return family == "date"
+    if kind in ("timestamp", "timestamp_ntz"):
+        return family == kind and logical.get("timeUnit") == "microseconds"
+    return family == "decimal" and _is_canonical_decimal(schema, kind)
+
+
+def _is_canonical_decimal(schema: Any, kind: str) -> bool:
+    precision, scale = (int(number) for number in kind.removeprefix("decimal(").removesuffix(")").split(","))
+    if schema.scale != scale:
+        return False
+    if precision <= 18:
+        return bool(schema.physical_type == ("INT32" if precision <= 9 else "INT64"))
+    return bool(schema.physical_type == "FIXED_LEN_BYTE_ARRAY" and schema.length == min_bytes(precision))
+
+
+def _union(taken: list[TakenFilter]) -> TakenFilter:
+    """Return one filter for all row groups: they fold to any size that divides all of theirs."""
+    filled = [each.filter for each in taken if each.filter.words.any()]
+    null_count = sum(each.null_count for each in taken)
+    if not filled:
+        return TakenFilter(Sbbf(1), null_count)
+    blocks = math.gcd(*(each.num_blocks for each in filled))
+    union = filled[0].fold(blocks)
+    for other in filled[1:]:
+        union |= other.fold(blocks)
+    if len(filled) > 1 and union.fpp > _WORST_UNION:
+        raise _RefusedError(f"its row groups' filters, taken together, would be wrong {union.fpp:.0%} of the time")
+    return TakenFilter(union, null_count)

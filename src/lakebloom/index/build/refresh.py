@@ -1,0 +1,350 @@
+"""Bringing an index up to date with its table.
+
+*Quick*: files that are new, or changed, become new segments; the cost is that of these files. Units of files that
+changed or vanished stay behind, and are never trusted; when most files are gone, their units go. *Full*: these go too,
+and so does what is damaged, and segments are compacted; with a global filter, which cannot forget, everything is built
+anew. A quick refresh does that, too, when the new values would overfill a global filter that may be larger: each time
+the table has grown by half or more.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import msgspec
+import numpy as np
+
+from lakebloom.errors import CommitConflictError, IndexStateError, InvalidArgumentError, LakebloomError
+from lakebloom.index.build.create import require_something, store_globals, summary_of
+from lakebloom.index.build.estimate import Shape
+from lakebloom.index.build.phases import Phases
+from lakebloom.index.build.plan import BuildResult, new_operation_id
+from lakebloom.index.build.run import (
+    MOST_GLOBAL_FPP,
+    discard,
+    discarding,
+    grows_at,
+    plan_build,
+    require_stored,
+    require_takeable,
+    resized_globals,
+    run_build,
+    shape_of,
+)
+from lakebloom.index.catalog import require_active
+from lakebloom.index.maintain.damage import examine
+from lakebloom.index.maintain.optimize import compacted, moved_globals, require_base
+from lakebloom.index.maintain.shrinkage import files_gone, is_mostly_gone, shrinkage
+from lakebloom.index.reports import BuildReport
+from lakebloom.index.snapshot import Snapshot
+from lakebloom.store.global_filters import read_global, write_global
+from lakebloom.tables.columns import format_name
+from lakebloom.tables.file_identity import unlike
+from lakebloom.tables.spark_schema import leaf_types
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakebloom.index.build.plan import BuildPlan
+    from lakebloom.index.build.run import Workshop
+    from lakebloom.index.catalog import Index
+    from lakebloom.sbbf.filter import Sbbf
+    from lakebloom.store.records import Entry, GlobalRecord, SegmentRecord, SourceRecord
+    from lakebloom.tables.file_identity import TableFile
+
+RefreshMode: TypeAlias = Literal["quick", "full"]
+
+
+_STARTS = 3
+"""How often a refresh begins before it gives way to writers who replace what it builds on."""
+
+
+def refresh_index(
+    workshop: Workshop,
+    name: str,
+    mode: RefreshMode = "quick",
+    *,
+    from_embedded: bool = False,
+    allow_shrink: bool = False,
+) -> BuildReport:
+    """Index what is new since the last version. Nothing new commits nothing.
+
+    Raises TableShrunkError for a table that lost most of its files (``shrinkage``), unless ``allow_shrink``.
+    """
+    if mode not in ("quick", "full"):
+        raise InvalidArgumentError('mode must be "quick" or "full"', found=mode)
+    for _ in range(_STARTS - 1):
+        with suppress(_BaseChangedError):
+            return _refreshed(workshop, name, mode, from_embedded=from_embedded, allow_shrink=allow_shrink)
+    return _refreshed(workshop, name, mode, from_embedded=from_embedded, allow_shrink=allow_shrink)
+
+
+def _refreshed(
+    workshop: Workshop, name: str, mode: RefreshMode, *, from_embedded: bool, allow_shrink: bool
+) -> BuildReport:
+    refresh = _Refresh(workshop, name, mode, from_embedded=from_embedded)
+    if not allow_shrink:
+        refresh.require_table()
+    if mode == "full":
+        return refresh.full()
+    if not refresh.is_mostly_gone:
+        return refresh.quick()
+    # Otherwise the next refresh would find the same files gone again, and most of the index would be about them.
+    dropped = refresh.without_gone()
+    report = _Refresh(workshop, name, mode, from_embedded=from_embedded).quick()
+    return report if report.committed else dropped
+
+
+class _BaseChangedError(CommitConflictError):
+    """Another writer replaced what this refresh builds on. It starts again from what is there now."""
+
+
+class _Refresh:
+    """One refresh: the version it starts from, the table's files now, and those of them that are new."""
+
+    def __init__(self, workshop: Workshop, name: str, mode: RefreshMode, *, from_embedded: bool) -> None:
+        self._workshop = workshop
+        self._phases = Phases()
+        self._index = workshop.catalog.index(name)
+        self._entry = self._index.active()
+        self._from_embedded = from_embedded
+        if from_embedded:
+            require_takeable(self._entry.config, self._entry.source)
+        with self._phases.timed("list"):
+            self._table = workshop.builder.table(self._entry.source)
+            self._require_columns()
+            self._listed = workshop.builder.list_files(self._table)
+            self._sound = self._entry if mode == "quick" else _without_damage(self._index, self._entry)
+            self._snapshot = Snapshot(self._index.storage, self._sound)
+            self._fresh = unlike(self._snapshot.files, self._listed)
+
+    def require_table(self) -> None:
+        """Raise TableShrunkError where the table lost most of its files."""
+        found = shrinkage(self._snapshot, self._table, self._listed, self._workshop.catalog.options)
+        if found is not None:
+            raise found.error(self._index.name)
+
+    @property
+    def is_mostly_gone(self) -> bool:
+        """Whether most files that the index knows are gone, whatever came in their place."""
+        return is_mostly_gone(self._snapshot, self._listed)
+
+    def without_gone(self) -> BuildReport:
+        """Drop the units of files that are gone or changed. No data file is read."""
+        return self._replace(None, BuildResult(()), self._dropped())
+
+    def _gone(self) -> int:
+        return len(files_gone(self._snapshot, self._table, self._listed))
+
+    def _dropped(self) -> int:
+        return sum(int(np.count_nonzero(~keep)) for keep in self._snapshot.listed(self._listed))
+
+    def quick(self) -> BuildReport:
+        """Add segments for the new files."""
+        if not self._fresh:
+            return self._moved()
+        plan = self._plan(self._fresh)
+        largest = plan.global_blocks or 0
+        if self._entry.segments:
+            # New values go into the filters that are there. Their sizes divide the largest, so they fold to each.
+            sizes = [record.num_blocks for record in self._entry.global_filters]
+            plan = replace(plan, global_blocks=math.lcm(*sizes) if sizes else None)
+        result = self._build(plan, self._fresh)
+        if not result.segments:
+            return self._moved(result)
+        if self._overfills(plan, result, largest):
+            discard(self._index, plan.build_id)
+            return self._rebuilt(0)
+        with self._phases.timed("commit"), discarding(self._index, plan.build_id):
+            source = self._stored_source(plan.build_id)
+            committed = self._index.log.commit(lambda base: self._added(base, plan, result, source))
+        assert committed is not None
+        return BuildReport.of(committed, result, self._phases.seconds)
+
+    def _overfills(self, plan: BuildPlan, result: BuildResult, largest: int) -> bool:
+        """Tell whether the new values are too many for a global filter that may be larger."""
+        limit = grows_at(self._entry.config)
+        return bool(self._entry.segments) and any(
+            record.num_blocks < largest and self._merged(record, plan, result).fpp > limit
+            for record in self._entry.global_filters
+        )
+
+    def full(self) -> BuildReport:
+        """Replace all segments by few that hold what the table has now."""
+        dropped = self._dropped()
+        whole = len(self._sound.global_filters) == len(self._entry.config.columns)
+        if self._entry.config.global_filter and self._listed and (self._fresh or dropped or not whole):
+            return self._rebuilt(dropped)
+        if not self._fresh:
+            return self._replace(None, BuildResult(()), dropped)
+        plan = self._plan(self._fresh)
+        return self._replace(plan, self._build(plan, self._fresh), dropped)
+
+    def _rebuilt(self, dropped: int) -> BuildReport:
+        """Build everything anew: a global filter can neither forget nor grow."""
+        plan = self._plan(self._listed)
+        result = self._build(plan, self._listed)
+        return self._replace(plan, resized_globals(result, self._entry.config), dropped)
+
+    def _require_columns(self) -> None:
+        """Raise IndexStateError where the name stands for another table by now."""
+        if self._table.source.catalog is None:
+            return
+        types = dict(leaf_types(self._table.source.schema_json or ""))
+        for column in self._entry.config.columns:
+            if types.get(column.path) != column.type:
+                raise IndexStateError(
+                    f"index {self._index.name!r} is about another table than {self._table.source.table}",
+                    found=f"column {format_name(column.path)} {types.get(column.path, 'is not there')}, "
+                    f"which was {column.type} when it was indexed",
+                    hint="delete the index, and create it anew",
+                )
+
+    def _stored_source(self, operation_id: str) -> SourceRecord:
+        return self._table.stored(self._index.storage, operation_id, self._entry.source)
+
+    def _moved(self, result: BuildResult | None = None) -> BuildReport:
+        """Commit what the catalog says of the table where it is another thing than before, and nothing otherwise."""
+        operation_id = new_operation_id()
+        with self._phases.timed("commit"), discarding(self._index, operation_id):
+            source = self._stored_source(operation_id)
+            if source == self._entry.source:
+                return self._unchanged(result)
+
+            def change(base: Entry) -> Entry:
+                self._require_same(base)
+                moved = msgspec.structs.replace(
+                    base, operation="refresh", source=source, summary={}, files_gone=self._gone()
+                )
+                return require_stored(self._index, moved, base)
+
+            committed = self._index.log.commit(change)
+        assert committed is not None
+        return BuildReport.of(committed, BuildResult(()) if result is None else result, self._phases.seconds)
+
+    def _unchanged(self, result: BuildResult | None = None) -> BuildReport:
+        return BuildReport.unchanged(self._entry, self._phases.seconds, () if result is None else result.skipped)
+
+    def _plan(self, files: Sequence[TableFile]) -> BuildPlan:
+        config, source = self._entry.config, self._table.source
+        with self._phases.timed("plan"):
+            try:
+                shape = shape_of(self._workshop, config, source, files)
+            except LakebloomError:
+                shape = Shape(units=len(files), rows=0)  # the build will skip them all and say why
+            return plan_build(
+                self._workshop, config, source, files, self._listed, shape, from_embedded=self._from_embedded
+            )
+
+    def _build(self, plan: BuildPlan, files: Sequence[TableFile]) -> BuildResult:
+        with self._phases.timed("build"):
+            return run_build(self._workshop, self._index, plan, self._table.source, files)
+
+    def _added(self, base: Entry, plan: BuildPlan, result: BuildResult, source: SourceRecord) -> Entry:
+        self._require_same(base)
+        added = msgspec.structs.replace(
+            base,
+            operation="refresh",
+            segments=base.segments + result.segments,
+            global_filters=self._extended(base, plan, result),
+            source=source,
+            summary=summary_of(result),
+            files_gone=self._gone(),
+        )
+        return require_stored(self._index, added, base)
+
+    def _extended(self, base: Entry, plan: BuildPlan, result: BuildResult) -> tuple[GlobalRecord, ...]:
+        """OR the new values into the global filters of the newest version."""
+        if not base.segments:
+            return store_globals(self._index, plan, resized_globals(result, base.config), result.segments)
+        extended = []
+        for record in base.global_filters:
+            if plan.global_blocks is None or plan.global_blocks % record.num_blocks:
+                raise self._conflict(base)
+            merged = self._merged(record, plan, result)
+            if merged.fpp > MOST_GLOBAL_FPP:
+                continue
+            ids = [*record.segments, *(segment.id for segment in result.segments)]
+            label, prefix = str(record.column), f"{plan.build_id}-"
+            extended.append(write_global(self._index.storage, record.column, label, merged, ids, prefix))
+        return tuple(extended)
+
+    def _merged(self, record: GlobalRecord, plan: BuildPlan, result: BuildResult) -> Sbbf:
+        return read_global(self._index.storage, record) | result.global_filters[record.column].fold(record.num_blocks)
+
+    def _replace(self, plan: BuildPlan | None, result: BuildResult, dropped: int) -> BuildReport:
+        """Commit the new segments and what is left of the old ones, merged."""
+        replaced = self._entry.segments
+        rebuilt = bool(result.global_filters)
+        if rebuilt:
+            require_something(result, len(self._listed))
+        operation_id = new_operation_id() if plan is None else plan.build_id
+        with self._phases.timed("commit"), discarding(self._index, operation_id):
+            kept_whole = () if rebuilt else self._sound.segments
+            everything = msgspec.structs.replace(self._entry, segments=kept_whole + result.segments)
+            snapshot = Snapshot(self._index.storage, everything, self._snapshot)
+            kept = compacted(self._index, snapshot, snapshot.listed(self._listed), operation_id)
+            if kept == replaced and self._sound is self._entry:
+                return self._moved(result)
+            source = self._stored_source(operation_id)
+
+            def change(base: Entry) -> Entry:
+                self._require_same(base)
+                added = require_base(base, self._entry, "the full refresh")
+                if added and rebuilt:
+                    raise self._conflict(base)
+                changed = msgspec.structs.replace(
+                    base,
+                    operation="refresh",
+                    segments=kept + added,
+                    global_filters=(
+                        store_globals(self._index, plan, result, kept)
+                        if plan is not None and rebuilt
+                        else self._moved_globals(base, kept)
+                    ),
+                    source=source,
+                    summary={**summary_of(result), "units_dropped": dropped},
+                    files_gone=0,
+                )
+                return require_stored(self._index, changed, base)
+
+            committed = self._index.log.commit(change)
+        assert committed is not None
+        if result.segments:
+            discard(self._index, operation_id, committed)  # they were merged
+        return BuildReport.of(committed, result, self._phases.seconds)
+
+    def _moved_globals(self, base: Entry, kept: Sequence[SegmentRecord]) -> tuple[GlobalRecord, ...]:
+        sound = {record.file.path for record in self._sound.global_filters}
+        damaged = {record.file.path for record in self._entry.global_filters} - sound
+        moved = moved_globals(base, self._entry.segments, kept)
+        return tuple(record for record in moved if record.file.path not in damaged)
+
+    def _require_same(self, base: Entry) -> None:
+        """Raise _BaseChangedError where another index was put in the place of this one."""
+        require_active(base)
+        if base.origin != self._entry.origin:
+            raise self._conflict(base)
+
+    def _conflict(self, base: Entry) -> _BaseChangedError:
+        return _BaseChangedError(
+            f"cannot finish the refresh of index {self._index.name!r}",
+            found=f"version {base.version} changed its segments or its global filters meanwhile",
+            hint="run it again",
+        )
+
+
+def _without_damage(index: Index, entry: Entry) -> Entry:
+    """Return an entry without the segments and filters of which a file is damaged; itself where none is."""
+    damage = examine(index.storage, entry)
+    damage.require_readable()
+    if not damage.errors:
+        return entry
+    return msgspec.structs.replace(
+        entry,
+        segments=tuple(segment for segment in entry.segments if segment.id not in damage.segments),
+        global_filters=tuple(f for f in entry.global_filters if f.column not in damage.global_filters),
+    )

@@ -1,0 +1,217 @@
+"""Building segments for some files of a table: what create and refresh have in common."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import BuildFailedError, InvalidArgumentError, StorageError
+from lakebloom.index.build import estimate
+from lakebloom.index.build.plan import GLOBAL_BLOCK_STEP, BuildPlan, BuildResult, group_files
+from lakebloom.sbbf import sizing
+from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
+from lakebloom.storage import require_writable
+from lakebloom.storage.permissions import match_table
+from lakebloom.store.records import FOLDERS
+from lakebloom.tables.file_identity import is_reachable
+from lakebloom.tables.parquet.columns import ColumnSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from lakebloom.index.build.plan import Builder, Progress
+    from lakebloom.index.catalog import Catalog, Index
+    from lakebloom.index.settings import Settings
+    from lakebloom.store.records import ConfigRecord, Entry, SourceRecord
+    from lakebloom.tables.file_identity import TableFile
+
+PARQUET = "parquet"
+_GLOBAL_FPP = 0.01
+MOST_GLOBAL_FPP = 0.5
+"""A global filter that lets through more than this is not worth its bytes, and is left out."""
+_LOOK_AGAIN_S = (0.5, 1.0, 1.5)
+"""When to look for files of tasks that were cancelled: Spark gives their processes two seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What every operation that builds needs."""
+
+    catalog: Catalog
+    builder: Builder
+    settings: Settings
+    progress: Callable[[Progress], None] | None = None
+
+
+def shape_of(
+    workshop: Workshop, config: ConfigRecord, source: SourceRecord, files: Sequence[TableFile]
+) -> estimate.Shape:
+    """Return about how many units and rows some files have. Raises what is wrong with them where none can be read."""
+    if config.allow_plaintext_filters or not all(is_reachable(file.uri) for file in files):
+        if config.granularity != "file":
+            raise InvalidArgumentError(
+                "files that only Spark can read are indexed whole",
+                found=f"granularity {config.granularity!r} for {files[0].uri}",
+                hint='use granularity="file"',
+            )
+        return estimate.Shape(units=len(files), rows=0)
+    if source.format != PARQUET:
+        return estimate.Shape(units=len(files), rows=0)
+    return estimate.sample_shape(
+        files, _specs(config), config.granularity, workshop.catalog.options, case_sensitive=source.case_sensitive
+    )
+
+
+def plan_build(
+    workshop: Workshop,
+    config: ConfigRecord,
+    source: SourceRecord,
+    files: Sequence[TableFile],
+    all_files: Sequence[TableFile],
+    shape: estimate.Shape,
+    *,
+    from_embedded: bool = False,
+) -> BuildPlan:
+    """Return the plan for indexing some of a table's files, after checking that it is allowed."""
+    share = len(files) / len(all_files)
+    fpp = sizing.auto_fpp(round(shape.units / share)) if config.fpp is None else config.fpp
+    expected = estimate.filter_bytes(shape, len(config.columns), fpp, config.expected_items)
+    estimate.require_size(round(expected / share), sum(file.size_bytes for file in all_files), workshop.settings)
+    return BuildPlan(
+        index_uri=workshop.catalog.storage_uri(config.name),
+        columns=_specs(config),
+        granularity=config.granularity,
+        fpp=fpp,
+        expected_items=config.expected_items,
+        storage_options=workshop.catalog.options,
+        case_sensitive=source.case_sensitive,
+        global_blocks=_largest_global(workshop.settings) if config.global_filter else None,
+        from_embedded=from_embedded,
+        allow_plaintext_filters=config.allow_plaintext_filters,
+    )
+
+
+def require_buildable(workshop: Workshop, plan: BuildPlan, source: SourceRecord, files: Sequence[TableFile]) -> None:
+    """Raise what the builder cannot do with these files, before anything is written. One that can do all has no say."""
+    check = getattr(workshop.builder, "require_buildable", None)
+    if check is not None:
+        check(plan, source, files)
+
+
+def require_takeable(config: ConfigRecord, source: SourceRecord) -> None:
+    """Raise InvalidArgumentError where the filters that files already have cannot be those of an index."""
+    found, hint = "", ""
+    if source.format != PARQUET or not all(map(is_reachable, source.locations)):
+        found, hint = f"{source.format} files in {source.locations[0]}", "Parquet files that Python can open"
+    elif config.granularity not in ("file", "row_group"):
+        found, hint = f"granularity {config.granularity!r}", 'granularity="row_group"; files have a filter for each'
+    elif config.global_filter:
+        found, hint = "global_filter=True", "an index without one; it needs the values themselves"
+    elif config.expected_items is not None:
+        found, hint = f"expected_items={config.expected_items}", "leaving it out; the files have sized their filters"
+    if found:
+        raise InvalidArgumentError("from_embedded takes filters out of Parquet files", found=found, hint=f"use {hint}")
+
+
+def _specs(config: ConfigRecord) -> tuple[ColumnSpec, ...]:
+    return tuple(ColumnSpec(column.path, column.type) for column in config.columns)
+
+
+def _largest_global(settings: Settings) -> int:
+    """Return the most blocks that are allowed, as a number with many divisors."""
+    blocks = max(1, settings.global_max_bytes // BYTES_PER_BLOCK)
+    step = next(step for step in (GLOBAL_BLOCK_STEP, 60, 1) if step <= blocks)
+    return blocks // step * step
+
+
+def run_build(
+    workshop: Workshop, index: Index, plan: BuildPlan, source: SourceRecord, files: Sequence[TableFile]
+) -> BuildResult:
+    """Write the segments. Whatever fails, nothing of them is left behind if it can be helped.
+
+    What is refused is refused before anything is written: a builder that cannot, a place that cannot be written to.
+    """
+    require_buildable(workshop, plan, source, files)
+    require_writable(index.storage)
+    match_table(index.storage.uri, (file.uri for file in files), source.locations)
+    groups = group_files(files, workshop.builder.parallelism())
+    try:
+        return workshop.builder.build(plan, source, groups, workshop.progress)
+    except KeyboardInterrupt:
+        # Tasks end a moment after they were cancelled, and some finish their segment first.
+        for pause_s in _LOOK_AGAIN_S:
+            discard(index, plan.build_id)
+            time.sleep(pause_s)
+        discard(index, plan.build_id)
+        raise
+    except Exception:
+        discard(index, plan.build_id)
+        raise
+
+
+@contextmanager
+def discarding(index: Index, operation_id: str) -> Iterator[None]:
+    """Delete what an operation wrote if its commit fails.
+
+    Not after a StorageError or an interruption: either may hide that the commit was stored after all, and then its
+    files must stay. Vacuum finds out.
+    """
+    try:
+        yield
+    except (StorageError, KeyboardInterrupt):
+        raise
+    except Exception:
+        discard(index, operation_id)
+        raise
+
+
+_LISTED_ONE_BY_ONE = 16
+"""Up to so many new directories are listed by themselves, and not with all others."""
+
+
+def require_stored(index: Index, entry: Entry, base: Entry | None = None) -> Entry:
+    """Return an entry about to be committed. Raises BuildFailedError unless all its files are there.
+
+    Those that ``base`` has are not looked at. A vacuum removes files that no version names once they are older than
+    its grace period: a build may have taken longer, or the clock of a store may have jumped.
+    """
+    known = frozenset[str]() if base is None else base.paths
+    sizes = {file.path: file.size_bytes for file in entry.files if file.path not in known}
+    folders = {path.rpartition("/")[0] for path in sizes}
+    if len(folders) > _LISTED_ONE_BY_ONE:
+        folders = {folder.partition("/")[0] for folder in folders}
+    stored = {file.path: file.size_bytes for folder in sorted(folders) for file in index.storage.list(folder)}
+    for path, size_bytes in sizes.items():
+        if stored.get(path) != size_bytes:
+            raise BuildFailedError(
+                f"cannot commit to index {index.name!r}: a file that was built for it is not there any more",
+                found=f"{path} with {stored[path]} bytes instead of {size_bytes}" if path in stored else f"no {path}",
+                hint="run it again; if a vacuum ran meanwhile, give it a longer spark.lakebloom.vacuum.graceMs",
+            )
+    return entry
+
+
+def discard(index: Index, operation_id: str, committed: Entry | None = None) -> None:
+    """Delete what an operation wrote and did not commit. What cannot be deleted now is left to vacuum."""
+    named = frozenset[str]() if committed is None else committed.paths
+    with suppress(StorageError):
+        written = [file.path for folder in FOLDERS for file in index.storage.list(folder)]
+        for path in written:
+            if f"/{operation_id}-" in path and path not in named:
+                index.storage.delete(path)
+
+
+def resized_globals(result: BuildResult, config: ConfigRecord) -> BuildResult:
+    """Fold new global filters to the size that their values need."""
+    return replace(result, global_filters=[f.fold_to(_global_fpp(config)) for f in result.global_filters])
+
+
+def grows_at(config: ConfigRecord) -> float:
+    """Return the rate from which on a global filter is too small, and has to be built anew from all values."""
+    return min(MOST_GLOBAL_FPP, 10 * _global_fpp(config))
+
+
+def _global_fpp(config: ConfigRecord) -> float:
+    return max(config.fpp if config.fpp is not None else _GLOBAL_FPP, 1e-3)

@@ -1,0 +1,102 @@
+"""Units in, one segment out: what every way of reading a table ends in.
+
+``begin`` a unit, ``add`` the hashes and null counts of its columns, ``end`` it; ``finish`` writes the unit table. Where
+the plan asks for global filters, the same hashes go into a partial one for each column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakebloom.index.build.tile_builder import TileBuilder
+from lakebloom.sbbf.filter import Sbbf
+from lakebloom.store.segments import SegmentWriter
+from lakebloom.store.unit_table import ColumnFacts, Unit
+
+if TYPE_CHECKING:
+    from lakebloom.index.build.plan import BuildPlan
+    from lakebloom.sbbf.kernels import HashArray
+    from lakebloom.storage import Storage
+    from lakebloom.store.records import SegmentRecord
+    from lakebloom.tables.file_identity import TableFile
+
+_FULL = 1 - 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The rows of a unit, and the row groups that overlap them."""
+
+    row_start: int
+    row_count: int
+    row_group_start: int = 0
+    row_group_count: int = 0
+
+
+class SegmentBuilder:
+    """Collects the units of one segment."""
+
+    def __init__(self, plan: BuildPlan, storage: Storage, group: int) -> None:
+        self._plan = plan
+        self._writer = SegmentWriter(storage, plan.segment_id(group), [column.path for column in plan.columns])
+        self._tiles = TileBuilder(self._writer, len(plan.columns), plan.fpp, plan.expected_items)
+        self._null_counts: list[int] = []
+        self._taken_rates: list[list[float]] = [[] for _ in plan.columns]
+        self.units: list[Unit] = []
+        wanted = 0 if plan.global_blocks is None else len(plan.columns)
+        self.global_filters = [Sbbf(plan.global_blocks or 1) for _ in range(wanted)]
+
+    def begin(self) -> None:
+        """Start a unit. One that was begun and not ended is forgotten."""
+        self._null_counts = [0] * len(self._plan.columns)
+        for column in range(len(self._plan.columns)):
+            self._tiles.begin(len(self.units), column)
+
+    def add(self, column: int, hashes: HashArray, null_count: int, rows_in_unit: int) -> None:
+        """Add values of a column to the unit: the hashes of those that are not NULL, and how many are."""
+        self._null_counts[column] += null_count
+        self._tiles.add(column, hashes, rows_in_unit)
+        if self.global_filters:
+            self.global_filters[column].insert_hashes(hashes)
+
+    def take(self, column: int, filter: Sbbf, null_count: int) -> None:
+        """Give the unit a filter that is there already, instead of values."""
+        self._null_counts[column] = null_count
+        self._tiles.take(column, filter)
+        self._taken_rates[column].append(filter.fpp)
+
+    def end(self, file: TableFile, span: Span) -> None:
+        """Finish the unit."""
+        facts = tuple(ColumnFacts(count) for count in self._null_counts)
+        self.units.append(Unit(file, span.row_start, span.row_count, span.row_group_start, span.row_group_count, facts))
+        for column in range(len(facts)):
+            self._tiles.end(column)
+
+    def add_empty(self, file: TableFile) -> None:
+        """Add a file without rows: it is known, and holds nothing."""
+        self.begin()
+        self.end(file, Span(0, 0))
+
+    def abandon(self) -> None:
+        """Delete what was written: the segment will not be finished. What cannot be deleted is left to vacuum."""
+        self._writer.abandon()
+
+    def finish(self) -> SegmentRecord | None:
+        """Write what is left, and the unit table; None where there are no units."""
+        self._tiles.flush()
+        if not self.units:
+            return None
+        return self._writer.finish(self.units, [column.type for column in self._plan.columns], self._rate())
+
+    @property
+    def filters_taken(self) -> int:
+        """How many filters were there already."""
+        return sum(map(len, self._taken_rates))
+
+    def _rate(self) -> float:
+        """Return the rate of the column with the worst filters: as planned, or as the bits of those taken show."""
+        units = max(1, len(self.units))
+        planned = self._plan.fpp
+        rates = (sum(taken) + (units - len(taken)) * planned for taken in self._taken_rates)
+        return min(max(planned, *(rate / units for rate in rates)), _FULL)

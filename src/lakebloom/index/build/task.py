@@ -1,0 +1,229 @@
+"""The work of one build task: read the columns of some Parquet files, write one segment.
+
+A file is indexed only as it was listed: its identity is looked at before and after it is read, and it is read only when
+any later change will show (``tables/listing/settled.py``). One that changed, vanished, is too new or cannot be read is
+left out and named in the result; queries then read it, as they read any file that the index does not know. What such a
+file had already put into the segment cannot be taken out again, so the segment is started anew without all of these. An
+index that cannot be written is another matter: that ends the task.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakebloom.errors import DataFileError, LakebloomError
+from lakebloom.index.build.embedded_import import filters_of
+from lakebloom.index.build.plan import GroupResult, SkippedFile, summed
+from lakebloom.index.build.segment_builder import SegmentBuilder, Span
+from lakebloom.sbbf.hashing.hash_values import hash_array
+from lakebloom.storage import open_index_storage
+from lakebloom.tables.file_identity import is_same
+from lakebloom.tables.listing.listing import stat_file
+from lakebloom.tables.listing.settled import TOO_NEW, too_new_reason, unsettled
+from lakebloom.tables.parquet.columns import ParquetColumns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from lakebloom.index.build.embedded_import import FileFilters, TakenFilter
+    from lakebloom.index.build.plan import BuildPlan, FileGroup, ReadAnyway
+    from lakebloom.sbbf.filter import Sbbf
+    from lakebloom.sbbf.kernels import BoolArray, HashArray
+    from lakebloom.storage import Storage
+    from lakebloom.store.records import Granularity
+    from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.parquet.columns import RowGroupShape
+
+
+class _FileSkippedError(Exception):
+    def __init__(self, file: TableFile, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.skipped = SkippedFile(file.uri, code, reason)
+
+
+def spans_of(row_groups: Sequence[RowGroupShape], granularity: Granularity) -> list[Span]:
+    """Divide a file into units. A file without rows is one empty unit, so that it counts as known."""
+    num_rows = sum(group.row_count for group in row_groups)
+    if granularity == "file" or num_rows == 0:
+        return [Span(0, num_rows, 0, len(row_groups))]
+    if granularity == "row_group":
+        return [Span(group.row_start, group.row_count, i, 1) for i, group in enumerate(row_groups)]
+    assert isinstance(granularity, int)
+    starts = np.array([group.row_start for group in row_groups])
+    spans = []
+    for start in range(0, num_rows, granularity):
+        count = min(granularity, num_rows - start)
+        first = int(np.searchsorted(starts, start, side="right")) - 1
+        last = int(np.searchsorted(starts, start + count - 1, side="right")) - 1
+        spans.append(Span(start, count, first, last - first + 1))
+    return spans
+
+
+def build_segment(plan: BuildPlan, group: FileGroup, storage: Storage | None = None) -> tuple[GroupResult, list[Sbbf]]:
+    """Read the files of a group and write their segment; returns also the partial global filters, if wanted."""
+    started = time.perf_counter()
+    storage = storage or open_index_storage(plan.index_uri, plan.storage_options)
+    skipped: dict[str, SkippedFile] = {}
+    bytes_read = 0
+    while True:
+        attempt = _Attempt(plan, SegmentBuilder(plan, storage, group.number))
+        for file in group.files:
+            if file.uri not in skipped:
+                attempt.read(file)
+        skipped.update((file.uri, file) for file in attempt.skipped)
+        bytes_read += attempt.bytes_read
+        if attempt.is_clean:
+            break
+        attempt.builder.abandon()
+    segment = attempt.builder.finish()
+    elapsed = time.perf_counter() - started
+    result = GroupResult(
+        *(group.number, segment, tuple(skipped.values()), bytes_read, elapsed),
+        filters_taken=attempt.builder.filters_taken,
+        read_anyway=summed(attempt.read_anyway),
+    )
+    return result, attempt.builder.global_filters
+
+
+class _Attempt:
+    """One attempt at a segment. It is clean unless a file was skipped that had units already."""
+
+    def __init__(self, plan: BuildPlan, builder: SegmentBuilder) -> None:
+        self.builder = builder
+        self.bytes_read = 0
+        self.skipped: list[SkippedFile] = []
+        self.read_anyway: list[ReadAnyway] = []
+        self.is_clean = True
+        self._plan = plan
+
+    def read(self, file: TableFile) -> None:
+        """Add the units of a file, or note why it has none."""
+        begun = len(self.builder.units)
+        try:
+            self._read_unchanged(file)
+        except _FileSkippedError as error:
+            self.skipped.append(error.skipped)
+            self.is_clean &= len(self.builder.units) == begun
+
+    def _read_unchanged(self, file: TableFile) -> None:
+        options = self._plan.storage_options
+        with _skipping(file):
+            file = _seen(file, options)
+            _require_settled(file)
+            taken = filters_of(file.uri, self._plan) if self._plan.from_embedded else None
+        if taken is not None:
+            self.bytes_read += taken.bytes_read
+            self.read_anyway += taken.refused
+        numbers = [i for i in range(len(self._plan.columns)) if taken is None or i not in taken.columns]
+        if taken is not None and not numbers:
+            self._take_units(file, taken)
+        else:
+            with _skipping(file):
+                specs = [self._plan.columns[number] for number in numbers]
+                columns = ParquetColumns(file.uri, specs, options, case_sensitive=self._plan.case_sensitive)
+            with columns:
+                self._add_units(file, columns, numbers, {} if taken is None else taken.columns)
+                self.bytes_read += columns.bytes_read
+        with _skipping(file):
+            _seen(file, options)
+
+    def _take_units(self, file: TableFile, taken: FileFilters) -> None:
+        """Add units whose filters are all in the file."""
+        for number, span in enumerate(spans_of(taken.row_groups, self._plan.granularity)):
+            self._begin(number, taken.columns)
+            self.builder.end(file, span)
+
+    def _begin(self, unit: int, taken: Mapping[int, Sequence[TakenFilter]]) -> None:
+        """Begin a unit, which may have some of its filters already."""
+        self.builder.begin()
+        for column, filters in taken.items():
+            self.builder.take(column, filters[unit].filter, filters[unit].null_count)
+
+    def _add_units(
+        self,
+        file: TableFile,
+        columns: ParquetColumns,
+        numbers: Sequence[int],
+        taken: Mapping[int, Sequence[TakenFilter]],
+    ) -> None:
+        spans = enumerate(spans_of(columns.row_groups, self._plan.granularity))
+        number, span = next(spans)
+        rows_left = span.row_count
+        self._begin(number, taken)
+        for arrays in _batches(file, columns):
+            hashed = [hash_array(array) for array in arrays]  # once for a batch: its dictionaries are hashed once
+            at, size = 0, len(arrays[0])
+            while at < size:
+                while rows_left == 0:
+                    self.builder.end(file, span)
+                    number, span = next(spans)
+                    rows_left = span.row_count
+                    self._begin(number, taken)
+                count = min(size - at, rows_left)
+                self._add(numbers, hashed, slice(at, at + count), span)
+                at, rows_left = at + count, rows_left - count
+        self.builder.end(file, span)
+        for number, empty in spans:  # row groups without rows at the end
+            self._begin(number, taken)
+            self.builder.end(file, empty)
+
+    def _add(
+        self,
+        numbers: Sequence[int],
+        hashed: Sequence[tuple[HashArray, BoolArray | None]],
+        rows: slice,
+        span: Span,
+    ) -> None:
+        for column, (hashes, valid) in zip(numbers, hashed, strict=True):
+            taken = hashes[rows] if valid is None else hashes[rows][valid[rows]]
+            self.builder.add(column, taken, rows.stop - rows.start - len(taken), span.row_count)
+
+
+def _batches(file: TableFile, columns: ParquetColumns) -> Iterator[list[pa.Array]]:
+    """Yield the rows of a file, never more than its footer promises."""
+    rows_left = columns.num_rows
+    batches = (arrays for number in range(len(columns.row_groups)) for _, arrays in columns.batches(number))
+    while True:
+        with _skipping(file):
+            arrays = next(batches, None)
+            if arrays is None:
+                return
+            rows_left -= len(arrays[0])
+            if rows_left < 0:
+                raise DataFileError(
+                    f"{file.uri} is not what its footer says", found=f"more than {columns.num_rows} rows"
+                )
+        yield arrays
+
+
+@contextmanager
+def _skipping(file: TableFile) -> Iterator[None]:
+    """Turn what is wrong with a file into its being skipped."""
+    try:
+        yield
+    except LakebloomError as error:
+        raise _FileSkippedError(file, error.code, str(error)) from error
+
+
+def _seen(file: TableFile, options: Mapping[str, str]) -> TableFile:
+    """Return the file with all that can be known of it here, which may be more than the lister knew."""
+    now = stat_file(file.uri, options)
+    if now is not None and is_same(file, now):
+        return now
+    reason = "it is gone" if now is None else f"listed as {_facts(file)}, now {_facts(now)}"
+    raise _FileSkippedError(file, "FILE_CHANGED", f"the file changed while it was indexed: {reason}")
+
+
+def _facts(file: TableFile) -> str:
+    return f"{file.size_bytes} bytes of {file.mtime_ms} ms, {file.tag or 'without a tag'}"
+
+
+def _require_settled(file: TableFile) -> None:
+    if unsettled([file]):
+        raise _FileSkippedError(file, TOO_NEW, too_new_reason(file))

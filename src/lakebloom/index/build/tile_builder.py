@@ -1,0 +1,175 @@
+"""From hashes to the tiles of a segment.
+
+The hashes of a unit are kept until its end: only then is its number of distinct values known, and with it the exact
+size of its filter. When many have gathered, over all columns, the finished units become tiles and their hashes are let
+go, so memory stays bounded whatever the number of files. Where a single unit is too large for that, its longest columns
+become filters sized by its rows, which are folded when the unit ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from lakebloom.index.build import sizes
+from lakebloom.sbbf import sizing
+from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
+from lakebloom.sbbf.filter import Sbbf
+from lakebloom.sbbf.layers import mix
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lakebloom.sbbf.kernels import HashArray, WordArray
+    from lakebloom.store.segments import SegmentWriter
+
+_Unit = TypeVar("_Unit")
+
+_HASH_BYTES = 8
+_MAX_PENDING_HASHES = 8 << 20
+"""64 MiB of hashes, over all columns and units at hand."""
+_MAX_TILE_BYTES = 64 << 20
+"""A tile and its copies stay well below a task's memory."""
+
+
+@dataclass(slots=True)
+class _UnitHashes:
+    """The values of one column in one unit, as hashes or, beyond measure, as filters."""
+
+    unit: int
+    parts: list[HashArray] = field(default_factory=list)
+    filters: list[Sbbf] | None = None
+    taken: Sbbf | None = None
+    """A filter that a file had already; there are no hashes then."""
+
+    @property
+    def pending(self) -> int:
+        return sum(map(len, self.parts)) + (0 if self.taken is None else self.taken.num_bytes // _HASH_BYTES)
+
+
+class TileBuilder:
+    """Collects hashes by unit and column and writes tiles."""
+
+    def __init__(self, writer: SegmentWriter, num_columns: int, fpp: float, expected_items: int | None) -> None:
+        self._writer = writer
+        self._fpp = fpp
+        rates = sizing.layer_fpps(fpp)
+        self._num_layers = len(rates)
+        self._fixed_blocks = 0 if expected_items is None else sizing.num_blocks(expected_items, rates[0])
+        self._open: list[_UnitHashes | None] = [None] * num_columns
+        self._closed: list[list[_UnitHashes]] = [[] for _ in range(num_columns)]
+        self.pending = 0
+        """How many hashes are held at the moment."""
+
+    def begin(self, unit: int, column: int) -> None:
+        """Start collecting a column of a unit. One that was begun and never ended is forgotten."""
+        unfinished = self._open[column]
+        if unfinished is not None:
+            self.pending -= unfinished.pending
+        self._open[column] = _UnitHashes(unit)
+
+    def add(self, column: int, hashes: HashArray, rows_in_unit: int) -> None:
+        """Add values to the unit that was begun; ``rows_in_unit`` bounds how many it will have."""
+        current = self._open[column]
+        assert current is not None
+        if current.filters is None and self.pending + len(hashes) > _MAX_PENDING_HASHES:
+            self.flush()
+            self._start_filters(len(hashes), rows_in_unit)
+        if current.filters is None:
+            current.parts.append(hashes)
+            self.pending += len(hashes)
+        else:
+            _insert(current.filters, hashes)
+
+    def take(self, column: int, filter: Sbbf) -> None:
+        """Give the unit that was begun a filter that is there already. It stays as it is, with one layer."""
+        current = self._open[column]
+        assert current is not None
+        current.taken = filter
+        self.pending += current.pending
+
+    def _start_filters(self, coming: int, rows_in_unit: int) -> None:
+        """Turn the longest columns of the unit at hand into filters, until there is room for the hashes to come."""
+        blocks = self._fixed_blocks or _foldable(sizes.blocks_for(rows_in_unit, self._fpp))
+        columns = [column for column in self._open if column is not None and column.filters is None]
+        for column in sorted(columns, key=lambda column: column.pending, reverse=True):
+            if self.pending + coming <= _MAX_PENDING_HASHES:
+                return
+            column.filters = [Sbbf(blocks) for _ in range(self._num_layers)]
+            for part in column.parts:
+                _insert(column.filters, part)
+            self.pending -= column.pending
+            column.parts = []
+
+    def end(self, column: int) -> None:
+        """Close the column's unit. Tiles are written when enough has gathered."""
+        current = self._open[column]
+        assert current is not None
+        self._closed[column].append(current)
+        self._open[column] = None
+        if self.pending > _MAX_PENDING_HASHES or current.filters is not None:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the tiles of all closed units."""
+        for column, units in enumerate(self._closed):
+            self._write(column, units)
+            self.pending -= sum(unit.pending for unit in units)
+            self._closed[column] = []
+
+    def _write(self, column: int, units: list[_UnitHashes]) -> None:
+        for unit in units:
+            if unit.filters is not None:
+                self._writer.add_tile(column, [unit.unit], [f.words[:, None] for f in self._folded(unit.filters)])
+        self._write_taken(column, [(unit.unit, unit.taken) for unit in units if unit.taken is not None])
+        hashed = [unit for unit in units if unit.filters is None and unit.taken is None]
+        needed = [self._fixed_blocks or self._blocks_for(unit.parts) for unit in hashed]
+        for blocks, group in sizes.classes(needed):
+            for chosen in _tiles_of([hashed[i] for i in group], blocks):
+                layers = self._layers(blocks, [unit.parts for unit in chosen])
+                self._writer.add_tile(column, [unit.unit for unit in chosen], layers)
+
+    def _write_taken(self, column: int, units: list[tuple[int, Sbbf]]) -> None:
+        for blocks in sorted({f.num_blocks for _, f in units}, reverse=True):
+            group = [(unit, f) for unit, f in units if f.num_blocks == blocks]
+            for chosen in _tiles_of(group, blocks):
+                self._writer.add_tile(column, [unit for unit, _ in chosen], [np.stack([f.words for _, f in chosen], 1)])
+
+    def _blocks_for(self, parts: list[HashArray]) -> int:
+        return sizes.on_grid(sizes.blocks_for(sizes.distinct(*parts), self._fpp))
+
+    def _folded(self, filters: list[Sbbf]) -> list[Sbbf]:
+        if self._fixed_blocks:
+            return filters
+        target = sizing.layer_fpps(self._fpp)[0]
+        blocks = max(f.fold_to(target).num_blocks for f in filters)
+        return [f.fold(blocks) for f in filters]
+
+    def _layers(self, blocks: int, contents: list[list[HashArray]]) -> list[WordArray]:
+        layers = [np.empty((blocks, len(contents), WORDS_PER_BLOCK), dtype=np.uint32) for _ in range(self._num_layers)]
+        for slot, parts in enumerate(contents):
+            filters = [Sbbf(blocks) for _ in layers]
+            for part in parts:
+                _insert(filters, part)
+            for layer, f in zip(layers, filters, strict=True):
+                layer[:, slot] = f.words
+        return layers
+
+
+def _tiles_of(units: list[_Unit], blocks: int) -> Iterator[list[_Unit]]:
+    """Divide units whose filters have so many blocks into tiles that fit into memory."""
+    step = max(1, _MAX_TILE_BYTES // (BYTES_PER_BLOCK * blocks))
+    return (units[start : start + step] for start in range(0, len(units), step))
+
+
+def _insert(filters: list[Sbbf], hashes: HashArray) -> None:
+    for layer, f in enumerate(filters):
+        f.insert_hashes(hashes if layer == 0 else mix(hashes))
+
+
+def _foldable(blocks: int) -> int:
+    """Return a slightly larger number with many divisors, so that folding can stop close to any size."""
+    step = 2520 if blocks > 100_000 else 60
+    return -(-blocks // step) * step

@@ -1,0 +1,154 @@
+"""What to read of a table for a predicate: the files and row groups that can match, and whatever the index cannot vouch
+for. Unknown or changed files are read in full.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from lakebloom.errors import DataFileError, IndexStateError
+from lakebloom.index.query.pruning import candidate_units, candidates_in
+from lakebloom.predicate.prune.shorten import Narrowing, long_lists
+from lakebloom.predicate.tree import Or
+from lakebloom.tables.file_identity import is_same
+from lakebloom.tables.listing.listing import stat_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.predicate.prune.prune import Pruned
+    from lakebloom.predicate.tree import Predicate
+    from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.parquet.rows import TableRows
+
+Unindexed: TypeAlias = Literal["scan", "skip", "error"]
+
+_OPEN_COST_BYTES = 1 << 20
+
+
+class Read(msgspec.Struct, frozen=True):
+    """What to read of a file."""
+
+    file: TableFile
+    row_groups: tuple[int, ...] | None
+    """None: all of them, whatever the file is by then."""
+    shared: bool = False
+    """Whether others read the rest of the same file."""
+    question: Predicate | None = None
+    """What to ask of these row groups instead of the predicate: shorter, and with the same answer."""
+
+
+def reads_of(
+    snapshot: Snapshot,
+    predicate: Predicate,
+    listed: Sequence[TableFile],
+    unindexed: Unindexed = "scan",
+    told: list[Pruned] | None = None,
+) -> list[Read]:
+    """Return what to read of the files that a table has now, in the order of their URIs.
+
+    ``told`` is given what each part of the predicate did (``candidate_units``).
+    """
+    unknown = unindexed_reads(snapshot.unknown(listed), unindexed)
+    known = [read for read in candidate_reads(snapshot, predicate, told) if snapshot.is_listed(read.file, listed)]
+    return sorted([*known, *unknown], key=lambda read: read.file.uri)
+
+
+def unindexed_reads(unknown: Sequence[TableFile], unindexed: Unindexed = "scan") -> list[Read]:
+    """Return what to read of files that the index does not know as they are now. Raises IndexStateError."""
+    if unknown and unindexed == "error":
+        raise IndexStateError(
+            f"{len(unknown)} files of the table are not in the index as they are now",
+            found=unknown[0].uri,
+            hint='refresh the index, or pass unindexed="scan" to read them in full',
+        )
+    return [Read(file, None) for file in unknown] if unindexed == "scan" else []
+
+
+def candidate_reads(snapshot: Snapshot, predicate: Predicate, told: list[Pruned] | None = None) -> list[Read]:
+    """Return what can match of the files that the index knows, whatever has become of them."""
+    narrowing = Narrowing(snapshot, predicate) if long_lists(predicate) else None
+    groups: dict[TableFile, set[int]] = {}
+    questions: dict[TableFile, list[Predicate]] = {}
+    for segment, numbers in candidate_units(snapshot, predicate, told):
+        candidates = candidates_in(segment, numbers)
+        for candidate in candidates:
+            groups.setdefault(candidate.file, set()).update(candidate.row_groups)
+        if narrowing is not None:
+            for candidate, question in zip(candidates, narrowing.of_units(segment, numbers), strict=True):
+                questions.setdefault(candidate.file, []).append(question)
+    return [
+        Read(file, tuple(sorted(numbers)), question=_any_of(questions.get(file, [])))
+        for file, numbers in groups.items()
+    ]
+
+
+def _any_of(questions: Sequence[Predicate]) -> Predicate | None:
+    return questions[0] if len(questions) == 1 else Or(tuple(questions)) if questions else None
+
+
+def row_group_counts(snapshot: Snapshot) -> dict[TableFile, int]:
+    """Return how many row groups each file has that the index knows."""
+    counts: dict[TableFile, int] = {}
+    for segment, current in zip(snapshot.segments, snapshot.current, strict=True):
+        units = segment.units
+        ends = units.whole("row_group_start") + units.whole("row_group_count")
+        for file, end in zip(units.file_numbers[current].tolist(), ends[current].tolist(), strict=True):
+            known = units.distinct_files[file]
+            counts[known] = max(end, counts.get(known, 0))
+    return counts
+
+
+def packed(reads: Sequence[Read], counts: Mapping[TableFile, int], target_bytes: int) -> list[tuple[Read, ...]]:
+    """Share reads out into tasks of about so many bytes. A large file's row groups may go to several."""
+    tasks: list[tuple[Read, ...]] = []
+    task: list[Read] = []
+    size = 0.0
+    parts = (part for read in reads for part in _cut(read, counts.get(read.file), target_bytes))
+    for part, part_bytes in parts:
+        if task and size + part_bytes > target_bytes:
+            tasks.append(tuple(task))
+            task, size = [], 0.0
+        task.append(part)
+        size += part_bytes + _OPEN_COST_BYTES
+    return [*tasks, tuple(task)] if task else tasks
+
+
+def _cut(read: Read, count: int | None, target_bytes: int) -> Iterator[tuple[Read, float]]:
+    if read.row_groups is None or not count:
+        yield read, float(read.file.size_bytes)
+        return
+    bytes_a_group = read.file.size_bytes / count
+    at_once = max(1, int(target_bytes // max(bytes_a_group, 1)))
+    groups = read.row_groups
+    for start in range(0, len(groups), at_once):
+        part = groups[start : start + at_once]
+        yield replace(read, row_groups=part, shared=len(part) < len(groups)), bytes_a_group * len(part)
+
+
+def batches_of(rows: TableRows, read: Read, schema: pa.Schema, options: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows to read; of a file that was replaced since it was listed, all rows.
+
+    Raises DataFileError for a file that changes while it is read, or that was replaced when only a part of it is read
+    here: no one then knows what the others have read.
+    """
+    if read.row_groups is not None and not is_same(read.file, stat_file(read.file.uri, options)):
+        if read.shared:
+            raise _changed(read.file)
+        read = replace(read, row_groups=None)
+    yield from rows.batches(read.file, read.row_groups, schema)
+    if read.row_groups is not None:
+        now = stat_file(read.file.uri, options)
+        if now is not None and not is_same(read.file, now):
+            raise _changed(read.file)
+
+
+def _changed(file: TableFile) -> DataFileError:
+    hint = "run the query again; if no one changes the file, machines see different inodes of it: raise partitionBytes"
+    return DataFileError(f"{file.uri} was changed while a query read it", hint=hint)

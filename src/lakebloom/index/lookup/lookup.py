@@ -1,0 +1,212 @@
+"""Looking rows up: candidates from the index, rows from the files, checked against the predicate.
+
+The answer is that of a full scan. Files are listed, or watched since they were; one that the index does not know as it
+is now is read in full, and a candidate counts only for the file it was built from. Of a candidate the columns of the
+predicate are read first, and the others only where a row matches.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebloom.errors import DataFileError, InvalidArgumentError, NotFoundError, UnsupportedSourceError
+from lakebloom.index.current_table import recorded_table
+from lakebloom.index.lookup.file_reads import Read, Unindexed, candidate_reads, reads_of, unindexed_reads
+from lakebloom.index.query.pruning import require_predicate
+from lakebloom.index.threads import CORES, REQUESTS, pool
+from lakebloom.predicate.prune.row_groups import groups_that_can_match
+from lakebloom.predicate.rows.evaluate import row_mask
+from lakebloom.predicate.tree import columns as columns_of
+from lakebloom.predicate.tree import renamed
+from lakebloom.tables.file_identity import is_same
+from lakebloom.tables.listing.inventory import Inventory
+from lakebloom.tables.listing.listing import is_remote, stat_file
+from lakebloom.tables.parquet.rows import TableRows, rows_without_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from lakebloom.index.current_table import CurrentTable
+    from lakebloom.index.query.pruning import Reader
+    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.predicate.tree import Predicate
+    from lakebloom.tables.parquet.rows import OpenFile
+
+__all__ = ["Lookups", "Unindexed"]
+
+
+class Lookups:
+    """Looks rows up in the table of one index, and keeps what it learns of the table between questions."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        options: Mapping[str, str],
+        current: Callable[[Snapshot], CurrentTable] = recorded_table,
+    ) -> None:
+        """``current`` tells what the table of a version is now."""
+        self._reader = reader
+        self._current = current
+        self._options = options
+        self._table: _Table | None = None
+
+    def rows(
+        self, predicate: Predicate, columns: Sequence[str] | None, limit: int | None, unindexed: Unindexed
+    ) -> pa.Table:
+        """Return the rows for which the predicate is TRUE."""
+        require_predicate(predicate)
+        if unindexed not in get_args(Unindexed):
+            raise InvalidArgumentError('unindexed must be "scan", "skip" or "error"', found=unindexed)
+        if limit is not None and limit < 0:
+            raise InvalidArgumentError("limit must not be negative", found=limit)
+        return self._reader.with_newest(lambda snapshot: self._rows(snapshot, predicate, columns, limit, unindexed))
+
+    def _rows(
+        self,
+        snapshot: Snapshot,
+        predicate: Predicate,
+        columns: Sequence[str] | None,
+        limit: int | None,
+        unindexed: Unindexed,
+    ) -> pa.Table:
+        table = self._table_of(self._current(snapshot))
+        predicate = renamed(predicate, table.rows.names.require)
+        search = _Search(table.rows, predicate, columns, self._options, unindexed)
+        if not table.has_columns_of(snapshot):
+            reads = unindexed_reads(table.inventory.files(), unindexed)
+        elif unindexed == "skip":
+            table.current.require_plain(self._options)
+            reads = [read for read in candidate_reads(snapshot, predicate) if table.current.may_hold(read.file.uri)]
+            reads.sort(key=lambda read: read.file.uri)
+        else:
+            reads = reads_of(snapshot, predicate, table.inventory.files(), unindexed)
+        parts, found = [], 0
+        for part in search.run(reads):
+            parts.append(part)
+            found += part.num_rows
+            if limit is not None and found >= limit:
+                break
+        if not search.output.names:  # tables without columns lose their rows in concat_tables
+            return rows_without_columns(found if limit is None else min(found, limit))
+        # Not schema.empty_table(), which loads pandas where it is installed.
+        whole = pa.concat_tables(parts) if parts else pa.Table.from_batches([], schema=search.output)
+        return whole if limit is None else whole.slice(0, limit)
+
+    def _table_of(self, current: CurrentTable) -> _Table:
+        table = self._table  # other threads ask too
+        if table is None or (table.current is not current and table.current != current):
+            self._table = table = _Table(current, self._options)
+        return table
+
+
+class _Table:
+    """The table of an index, and what is known of its files."""
+
+    def __init__(self, current: CurrentTable, options: Mapping[str, str]) -> None:
+        source = current.source
+        if source.format != "parquet":
+            raise UnsupportedSourceError(
+                "lookup reads Parquet files only",
+                found=f"a {source.format} table",
+                hint="query the table with Spark; lake.candidates() names the files that can match",
+            )
+        self.current = current
+        self.inventory = Inventory(source.locations, options, current.list_files)
+        self.rows = TableRows(
+            source.locations,
+            source.schema_json or "",
+            source.partition_columns,
+            options,
+            case_sensitive=source.case_sensitive,
+            partition_values=current.values,
+        )
+
+    def has_columns_of(self, snapshot: Snapshot) -> bool:
+        """Tell whether the indexed columns have the types that were indexed: the table may be another one by now."""
+        return all(self.rows.types.get(column.path) == column.type for column in snapshot.entry.config.columns)
+
+
+class _Search:
+    """One question about the rows of some files."""
+
+    def __init__(
+        self,
+        rows: TableRows,
+        predicate: Predicate,
+        columns: Sequence[str] | None,
+        options: Mapping[str, str],
+        unindexed: Unindexed,
+    ) -> None:
+        self._rows, self._predicate, self._options, self._unindexed = rows, predicate, options, unindexed
+        self.output = rows.schema_of(rows.chosen(columns))
+        self._asked = rows.schema_of(dict.fromkeys(path[0] for path in columns_of(predicate)))
+        self._asked_names = frozenset(self._asked.names)
+        self._others = rows.schema_of(name for name in self.output.names if name not in self._asked_names)
+
+    def run(self, reads: Sequence[Read]) -> Iterator[pa.Table]:
+        """Yield the matching rows of each file, in the order of the reads; those of no file are left out."""
+        if len(reads) > 1:
+            threads = pool(REQUESTS if is_remote(reads[0].file.uri) else CORES)
+            tasks = [threads.submit(self._of_file, read, False) for read in reads]
+            try:
+                for task in tasks:
+                    yield from task.result()
+            finally:  # also when the caller has enough
+                for task in tasks:
+                    task.cancel()
+        else:
+            for read in reads:
+                yield from self._of_file(read, True)
+
+    def _of_file(self, read: Read, use_threads: bool) -> list[pa.Table]:
+        """Return the matching rows of a file as it is now, whatever the index knows about its row groups."""
+        if read.row_groups is not None:
+            found = self._unless_changed(read, use_threads)
+            if found is not None or self._unindexed == "skip":
+                return found or []
+        now = stat_file(read.file.uri, self._options) or read.file
+        groups = groups_that_can_match(now, self._predicate, self._rows.types)
+        found = None if groups is None else self._unless_changed(Read(now, groups), use_threads)
+        if found is not None:
+            return found
+        # It may be another file by now, to which a footer that was kept does not belong.
+        with self._rows.opened(now, self._asked, use_kept=False) as opened:
+            return self._matches(opened, opened.row_groups, self._predicate, use_threads)
+
+    def _unless_changed(self, read: Read, use_threads: bool) -> list[pa.Table] | None:
+        """Return the matching rows; None where the file is another one, so that its row groups mean nothing."""
+        question = self._predicate if read.question is None else read.question
+        try:
+            with self._rows.opened(read.file, self._asked) as opened:
+                found = self._matches(opened, read.row_groups or (), question, use_threads)
+        except (DataFileError, NotFoundError, IndexError):  # it may have no such row groups any more
+            if is_same(read.file, stat_file(read.file.uri, self._options)):
+                raise
+            return None
+        if not is_same(read.file, stat_file(read.file.uri, self._options)):
+            return None
+        self._rows.keep_footer(opened)
+        return found
+
+    def _matches(
+        self, opened: OpenFile, row_groups: Iterable[int], question: Predicate, use_threads: bool
+    ) -> list[pa.Table]:
+        found = []
+        for group in row_groups:
+            asked = opened.read([group], self._asked, use_threads=use_threads)
+            if not asked.num_rows:  # older versions of Arrow end the process when asked about no chunks
+                continue
+            numbers = pc.indices_nonzero(row_mask(question, asked, self._rows.types))
+            if len(numbers):
+                others = opened.take(group, numbers, self._others, use_threads=use_threads)
+                found.append(self._output(asked.take(numbers), others))
+        return found
+
+    def _output(self, asked: pa.Table, others: pa.Table) -> pa.Table:
+        if not self.output.names:
+            return rows_without_columns(asked.num_rows)
+        columns = [(asked if name in self._asked_names else others)[name] for name in self.output.names]
+        return pa.table(columns, schema=self.output)

@@ -1,0 +1,148 @@
+"""Fewer, cleaner segments: merging them without reading a data file."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from lakebloom.errors import CommitConflictError
+from lakebloom.index.build.plan import Progress, new_operation_id
+from lakebloom.index.build.run import discarding, require_stored
+from lakebloom.index.catalog import require_same
+from lakebloom.index.reports import OperationReport
+from lakebloom.index.snapshot import Snapshot
+from lakebloom.store.merge import merge_segments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakebloom.display.progress import Report
+    from lakebloom.index.catalog import Catalog, Index
+    from lakebloom.sbbf.kernels import BoolArray
+    from lakebloom.store.records import Entry, GlobalRecord, SegmentRecord
+    from lakebloom.store.segments import Segment
+
+_MAX_MERGED_BYTES = 512 << 20
+"""A merged segment's tiles are held in memory one group at a time; this bounds them."""
+
+
+def optimize_index(catalog: Catalog, name: str, progress: Report | None = None) -> OperationReport:
+    """Merge small segments into few, and leave out units of files that were indexed again since.
+
+    Filters are copied as they are: every answer stays the same. Commits nothing where there is nothing to gain.
+    """
+    index = catalog.index(name)
+    entry = index.active()
+    snapshot = Snapshot(index.storage, entry)
+    operation_id = new_operation_id()
+    with discarding(index, operation_id):
+        merged = compacted(index, snapshot, snapshot.current, operation_id, progress)
+        if merged == entry.segments:
+            return OperationReport.of(entry, committed=False)
+
+        def change(base: Entry) -> Entry:
+            added = require_base(base, entry, "optimizing")
+            changed = msgspec.structs.replace(
+                base,
+                operation="optimize",
+                segments=merged + added,
+                global_filters=moved_globals(base, entry.segments, merged),
+                summary={"segments_before": len(entry.segments), "segments_after": len(merged)},
+            )
+            return require_stored(index, changed, base)
+
+        committed = index.log.commit(change)
+    assert committed is not None
+    return OperationReport.of(committed, committed=True)
+
+
+def require_base(base: Entry, started: Entry, doing: str) -> tuple[SegmentRecord, ...]:
+    """Return the segments that came after those to be replaced. Raises CommitConflictError if these are gone."""
+    require_same(base, started, doing)
+    replaced = started.segments
+    if base.segments[: len(replaced)] != replaced:
+        raise CommitConflictError(
+            f"cannot finish {doing} of index {base.config.name!r}",
+            found=f"version {base.version} replaced its segments meanwhile",
+            hint="run it again",
+        )
+    return base.segments[len(replaced) :]
+
+
+def moved_globals(
+    base: Entry, replaced: Sequence[SegmentRecord], merged: Sequence[SegmentRecord]
+) -> tuple[GlobalRecord, ...]:
+    """Return the global filters when some segments have become others. What was dropped stays in them, harmlessly."""
+    gone = {segment.id for segment in replaced}
+    moved = []
+    for record in base.global_filters:
+        if gone <= set(record.segments):
+            ids = {segment.id for segment in merged} | (set(record.segments) - gone)
+            record = msgspec.structs.replace(record, segments=tuple(sorted(ids)))
+        moved.append(record)
+    return tuple(moved)
+
+
+def compacted(
+    index: Index,
+    snapshot: Snapshot,
+    keep: Sequence[BoolArray],
+    operation_id: str,
+    progress: Report | None = None,
+) -> tuple[SegmentRecord, ...]:
+    """Write the units that are to be kept into few segments and return these; one that stays whole is not copied.
+
+    ``progress`` is told how many of the table's files, and bytes of the index, are done.
+    """
+    columns = [column.path for column in snapshot.entry.config.columns]
+    made: list[SegmentRecord] = []
+    groups = _groups(snapshot, keep)
+    done = _Merging(groups, progress)
+    for group in groups:
+        if len(group) == 1 and group[0][1].all():
+            made.append(group[0][0].record)
+        else:
+            segment_id = f"{operation_id}-merged-{uuid.uuid4().hex[:8]}"
+            made.append(merge_segments(index.storage, segment_id, columns, group))
+        done.add(group)
+    return tuple(made)
+
+
+class _Merging:
+    """How far a merge is."""
+
+    def __init__(self, groups: Sequence[Sequence[tuple[Segment, BoolArray]]], progress: Report | None) -> None:
+        self._progress = progress
+        records = [segment.record for group in groups for segment, _ in group]
+        self._now = Progress(0, sum(r.num_files for r in records), 0, sum(r.size_bytes for r in records), 0)
+        if progress is not None and records:
+            progress(self._now)
+
+    def add(self, group: Sequence[tuple[Segment, BoolArray]]) -> None:
+        """Note that the segments of a group are merged."""
+        records = [segment.record for segment, _ in group]
+        self._now = replace(
+            self._now,
+            files_done=self._now.files_done + sum(record.num_files for record in records),
+            bytes_done=self._now.bytes_done + sum(record.size_bytes for record in records),
+            rows_done=self._now.rows_done + sum(record.num_rows for record in records),
+        )
+        if self._progress is not None:
+            self._progress(self._now)
+
+
+def _groups(snapshot: Snapshot, keep: Sequence[BoolArray]) -> list[list[tuple[Segment, BoolArray]]]:
+    """Gather segments that were hashed under the same types, up to a size."""
+    groups: dict[tuple[str, ...], list[list[tuple[Segment, BoolArray]]]] = {}
+    for segment, kept in zip(snapshot.segments, keep, strict=True):
+        if not kept.any():
+            continue
+        same_types = groups.setdefault(segment.record.types, [[]])
+        size = segment.record.size_bytes + sum(other.record.size_bytes for other, _ in same_types[-1])
+        if same_types[-1] and size > _MAX_MERGED_BYTES:
+            same_types.append([])
+        same_types[-1].append((segment, kept))
+    return [group for same_types in groups.values() for group in same_types if group]

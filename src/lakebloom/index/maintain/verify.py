@@ -1,0 +1,111 @@
+"""Proving an index: every checksum fits, and every value of the data is found by its filter."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakebloom.errors import CorruptIndexError, InvalidArgumentError, NotFoundError
+from lakebloom.index.catalog import require_active
+from lakebloom.index.current_table import recorded_table
+from lakebloom.index.maintain.damage import Damage, examine
+from lakebloom.index.maintain.freshness import freshness
+from lakebloom.index.maintain.verify_files import FileCheck
+from lakebloom.index.reports import VerifyReport
+from lakebloom.index.snapshot import Snapshot
+from lakebloom.store.records import FOLDERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from lakebloom.display.progress import Report
+    from lakebloom.index.catalog import Index
+    from lakebloom.index.current_table import CurrentTable
+    from lakebloom.store.records import Entry
+    from lakebloom.tables.file_identity import TableFile
+
+
+def verify_index(
+    index: Index,
+    sample: float | None,
+    options: Mapping[str, str],
+    current: Callable[[Snapshot], CurrentTable] = recorded_table,
+    progress: Report | None = None,
+) -> VerifyReport:
+    """Check the newest version of an index against itself and against its table.
+
+    Where its newest log entry is damaged, that is the finding, and the last version that can be read is looked at.
+    """
+    if sample is not None and not 0 <= sample <= 1:
+        raise InvalidArgumentError("sample is a share between 0 and 1", found=sample)
+    entry = _readable(index)
+    if entry is None:
+        return _unreadable(index)
+    damage = examine(index.storage, entry)
+    named = _named(index, damage)
+    snapshot = Snapshot(index.storage, entry)
+    if damage.errors or damage.unreadable:
+        return VerifyReport(
+            name=index.name,
+            version=entry.version,
+            corrupt=tuple(map(str, damage.errors)),
+            unreadable=tuple(map(str, damage.unreadable)),
+            proven=False,
+        )
+    fresh = freshness(snapshot, options, current)
+    check = FileCheck(snapshot, options)
+    check.files(_sampled(list(fresh.current), sample), progress)
+    stored = (file.path for folder in FOLDERS for file in index.storage.list(folder))
+    return VerifyReport(
+        name=index.name,
+        version=entry.version,
+        files_checked=check.files_checked,
+        values_checked=check.values_checked,
+        false_negatives=check.false_negatives,
+        unreadable=tuple(check.unreadable),
+        stale=fresh.stale,
+        missing=fresh.missing,
+        not_indexed=fresh.new,
+        orphaned=tuple(sorted(set(stored) - named)),
+    )
+
+
+def _readable(index: Index) -> Entry | None:
+    """Return the newest version that can be read; None where no entry can. One that is deleted is an error."""
+    try:
+        return index.active()
+    except CorruptIndexError:
+        for version in reversed(index.log.versions()):
+            with suppress(CorruptIndexError, NotFoundError):
+                return require_active(index.log.read(version))
+    return None
+
+
+def _unreadable(index: Index) -> VerifyReport:
+    damage = Damage()
+    _named(index, damage)
+    return VerifyReport(
+        name=index.name,
+        version=max(index.log.versions(), default=0),
+        corrupt=tuple(map(str, damage.errors)),
+        unreadable=tuple(map(str, damage.unreadable)),
+        proven=False,
+    )
+
+
+def _sampled(files: list[TableFile], sample: float | None) -> list[TableFile]:
+    if sample is None or not files:
+        return files
+    chosen = np.random.default_rng().choice(len(files), size=round(sample * len(files)), replace=False)
+    return [files[i] for i in sorted(chosen.tolist())]
+
+
+def _named(index: Index, damage: Damage) -> set[str]:
+    """Read all log entries, and return the files that they name."""
+    named: set[str] = set()
+    for version in index.log.versions():
+        with damage.noting(), suppress(NotFoundError):  # vacuumed meanwhile
+            named |= index.log.read(version).paths
+    return named

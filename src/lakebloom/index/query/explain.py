@@ -1,0 +1,421 @@
+"""Explaining a query: what each of its scans leaves out, by which index, and why not more.
+
+Spark's side describes the scans of a plan (``DescribedScan``): what it leaves out, and what the indexes said when it
+was made. The report is about that plan, whatever has become of the indexes since.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from lakebloom.index.current_table import places_of
+from lakebloom.index.query.scan_reports import (
+    FileState,
+    IndexReport,
+    JoinKeysReport,
+    PartReport,
+    QueryReport,
+    ScanReport,
+    Use,
+    unit_name,
+)
+from lakebloom.index.query.scans import Advice, Advisor, Reading, Unanswered
+from lakebloom.predicate.reasons import Reason
+from lakebloom.predicate.sql.text import to_text
+from lakebloom.predicate.tree import And, Predicate
+from lakebloom.storage import to_local_path
+from lakebloom.tables.columns import format_name
+from lakebloom.tables.file_identity import is_same, spark_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+
+    from lakebloom.predicate.prune.prune import Pruned, Used
+    from lakebloom.predicate.prune.unit_filters import BoolArray
+    from lakebloom.store.records import Entry
+    from lakebloom.tables.file_identity import TableFile
+
+__all__ = [
+    "DescribedScan",
+    "Note",
+    "covering",
+    "explain",
+    "index_report",
+    "parts_of",
+    "shown_place",
+    "why_unused",
+    "with_answers",
+]
+
+
+class Note(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was said when a condition was asked, while the query was planned; Java keeps it with the plan."""
+
+    indexes: tuple[IndexReport, ...] = ()
+    parts: tuple[PartReport, ...] = ()
+    asked: bool = False
+    """Whether any index was asked: not where none has a column that the condition compares."""
+    there: tuple[str, ...] = ()
+    """All indexes that there were, as Java knew them."""
+
+    @classmethod
+    def of(cls, answers: Sequence[Advice | Unanswered]) -> Note:
+        """Return what is worth keeping of some answers."""
+        advice = [answer for answer in answers if isinstance(answer, Advice)]
+        return cls(tuple(map(index_report, answers)), parts_of(advice), asked=True)
+
+
+class DescribedJoin(msgspec.Struct, frozen=True):
+    """A join whose other side's keys could have left out files of a scan; see ``JoinKeysReport``."""
+
+    join: str
+    side: str
+    column: str
+    key: str
+    reason: str
+    message: str
+
+    def report(self) -> JoinKeysReport:
+        """Return it as explain shows it."""
+        reason = Reason.of_unknown(self.reason)
+        return JoinKeysReport(self.join, self.side, self.column, self.key, reason, self.message)
+
+
+class DescribedScan(msgspec.Struct, frozen=True):
+    """A scan of an optimized plan. ``cached`` is what a scan of Spark's cache prints; it has nothing else."""
+
+    table: str | None = None
+    roots: tuple[str, ...] = ()
+    listing: str = ""
+    plain: bool = False
+    question: Reading | None = None
+    files: tuple[tuple[str, int, int, str | None], ...] = ()
+    """Path, size, time of change, and the ETag where Spark has kept it."""
+    states: str = ""
+    """What the plan does with each file: # it is read, . it is left out, ? it is new, ! it has changed."""
+    keys: tuple[Predicate, ...] = ()
+    """The keys of joins that decided about files, too."""
+    notes: tuple[str, ...] = ()
+    """What this lake's indexes said where files are left out because of it."""
+    asked: tuple[Predicate, ...] = ()
+    """What they were asked then, in the same order."""
+    seen: str | None = None
+    """What they said where nothing is left out because of it; None where the plan was made without them."""
+    others: tuple[str, ...] = ()
+    """The indexes of other lakes for the sake of which files are left out."""
+    at_run_time: bool = False
+    """Whether more is decided when the query runs."""
+    partitions: str = ""
+    """The conditions by which Spark chose partitions; ``files`` are those of these partitions."""
+    files_of_table: int | None = None
+    """How many files there are in all partitions; None where nobody has listed them."""
+    needs_all_rows: bool = False
+    """Whether something above, or between the condition and the files, needs every row."""
+    cached: str | None = None
+    joins: tuple[DescribedJoin, ...] = ()
+    """The joins that leave out none of its files, though an index knows their key."""
+    source: dict[str, str] | None = None
+    """The options of lakebloom's own data source, where that is what is scanned."""
+
+
+def explain(
+    advisor: Advisor,
+    names: Callable[[Sequence[str]], list[str | Unanswered]],
+    scans: Iterable[DescribedScan],
+    timeout_s: float,
+    read: Callable[[Mapping[str, str]], ScanReport],
+) -> QueryReport:
+    """Return the report of a query, as it was planned. ``names`` returns the indexes over some places as they are now.
+
+    ``read`` explains a scan of lakebloom's own data source by its options.
+
+    Indexes are asked again only about what the plan does not tell: why a condition is of no use, and what would be left
+    out of a plan that was made without them.
+    """
+    return QueryReport(
+        tuple(
+            _with_joins(_Explained(advisor, names, scan, timeout_s).report(), scan.joins)
+            if scan.source is None
+            else read(scan.source)
+            for scan in scans
+        )
+    )
+
+
+def _with_joins(report: ScanReport, described: Sequence[DescribedJoin]) -> ScanReport:
+    """Add why joins skip nothing. Where nothing else does, that is the reason worth reading."""
+    if not described:
+        return report
+    joins = tuple(dict.fromkeys(join.report() for join in described))
+    if FileState.SKIPPED in report.states:
+        return replace(report, joins=joins)
+    own = [reason for reason in report.reasons if reason is not Reason.NO_USABLE_PREDICATE]
+    reasons = tuple(dict.fromkeys((*own, *(join.reason for join in joins))))
+    use = Use.PARTIAL if report.use is Use.FULL else report.use
+    return replace(report, joins=joins, reasons=reasons, use=use)
+
+
+def covers(entry: Entry, roots: Iterable[str]) -> bool:
+    """Tell whether an index is about a place that a query reads, or a part of it."""
+    places = places_of(entry.source)
+    return any(_within(root, place) or _within(place, root) for root in roots for place in places)
+
+
+def covering(found: Mapping[str, Entry | Exception], roots: Sequence[str]) -> list[str | Unanswered]:
+    """Return the indexes about some places, and those that cannot tell their place.
+
+    Deleted ones are named only where there are no others.
+    """
+    names: list[str | Unanswered] = []
+    deleted: list[str] = []
+    for name, entry in found.items():
+        if isinstance(entry, TimeoutError):
+            names.append(Unanswered(name, Reason.TIMED_OUT, str(entry)))
+        elif isinstance(entry, Exception):
+            names.append(name)
+        elif covers(entry, roots):
+            (deleted if entry.state == "deleted" else names).append(name)
+    # Who has another index does not want to hear of one that was deleted.
+    return names or [Unanswered(name, Reason.DELETED) for name in deleted]
+
+
+def _within(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
+
+
+@dataclass(slots=True)
+class _Explained:
+    advisor: Advisor
+    names: Callable[[Sequence[str]], list[str | Unanswered]]
+    scan: DescribedScan
+    timeout_s: float
+
+    def report(self) -> ScanReport:
+        if self.scan.cached is not None:
+            return ScanReport("Spark's cache", Use.UNUSED, reasons=(Reason.CACHED,), at_run_time=self.scan.at_run_time)
+        reading = self._reading()
+        report = ScanReport(
+            table=self.scan.table or ", ".join(map(shown_place, self.scan.roots)),
+            use=Use.UNUSED,
+            predicate="" if reading is None or reading.predicate is None else to_text(reading.predicate),
+            states=tuple(_STATES[state] for state in self.scan.states),
+            sizes=tuple(file[1] for file in self.scan.files),
+            files_stale=self.scan.states.count("!"),
+            at_run_time=self.scan.at_run_time,
+            others=self.scan.others,
+            partition_predicate=self.scan.partitions,
+            files_of_table=self.scan.files_of_table,
+        )
+        if not self.scan.notes and not self.scan.others:
+            report = replace(report, states=(FileState.KEPT,) * report.files, files_stale=0)
+        report = self._explained(report)
+        # The reason tells of a deleted index where there is no other; in a list of indexes it would be one to use.
+        return replace(report, indexes=tuple(index for index in report.indexes if index.reason is not Reason.DELETED))
+
+    def _explained(self, report: ScanReport) -> ScanReport:
+        if not self.scan.plain or self.scan.question is None:
+            return replace(report, reasons=(Reason.UNSUPPORTED_TABLE,))
+        if self.scan.notes:
+            return self._as_planned(report, self.scan.question)
+        if self.scan.needs_all_rows:
+            return replace(report, reasons=(Reason.NEEDS_ALL_ROWS,))
+        if self.scan.seen is None:
+            return self._planned_without(report, self.scan.question)
+        return self._planned_in_vain(report, self.scan.question, msgspec.json.decode(self.scan.seen, type=Note))
+
+    def _as_planned(self, report: ScanReport, question: Reading) -> ScanReport:
+        """Report what the plan leaves out, by what was said when it was made."""
+        notes = [msgspec.json.decode(note, type=Note) for note in self.scan.notes]
+        indexes = tuple(dict.fromkeys(index for note in notes for index in note.indexes))
+        questions = [msgspec.structs.replace(question, predicate=asked) for asked in self.scan.asked]
+        told = [self._here(note, asked) for note, asked in zip(notes, questions, strict=True)]
+        parts = _merged([part for parts in told for part in parts])
+        return with_answers(replace(report, indexes=indexes), parts)
+
+    def _here(self, note: Note, question: Reading) -> Sequence[PartReport]:
+        """Return what each part did to the files of this scan: the indexes were asked about all of the table's."""
+        versions = {index.name: index.version for index in note.indexes if index.reason is None}
+        states = zip(self.scan.files, self.scan.states, strict=True)
+        here = {spark_file(*file).uri for file, state in states if state in "#."}
+        if all(index.files_known <= len(here) for index in note.indexes):
+            return note.parts
+        singles = [name for name, version in versions.items() if version]  # the others are some of these, together
+        advice = [answer for answer in self._ask(singles, question) if isinstance(answer, Advice)]
+        if {answer.name: index_report(answer).version for answer in advice} == versions:
+            return parts_of(advice, here)
+        # The indexes are others by now: what they did to these files nobody can tell any more.
+        return [replace(part, units_asked=0, units_dropped=0, false_positives=0.0) for part in note.parts]
+
+    def _planned_in_vain(self, report: ScanReport, question: Reading, note: Note) -> ScanReport:
+        """Report why nothing is left out, though the rule looked at the scan."""
+        now = self.names(self.scan.roots)
+        later = [name for name in now if isinstance(name, str) and name not in note.there]
+        if note.asked:
+            reasons = _why_in_vain(note.indexes, note.parts)
+        else:
+            answers = self._ask([name for name in now if name not in later], question)
+            note = Note.of(answers)
+            # What could be answered now could have been then, had the index been as it is.
+            useful = any(isinstance(answer, Advice) and answer.has_effect for answer in answers)
+            reasons = (Reason.PLANNED_BEFORE,) if useful else why_unused(answers) if answers or not later else ()
+        if later:
+            reasons = tuple(dict.fromkeys((*reasons, Reason.PLANNED_BEFORE)))
+        told = tuple(IndexReport(name, reason=Reason.PLANNED_BEFORE) for name in later)
+        return replace(report, indexes=(*note.indexes, *told), parts=note.parts, reasons=reasons)
+
+    def _planned_without(self, report: ScanReport, question: Reading) -> ScanReport:
+        """Report what would be left out of a plan that was made without this lake's indexes."""
+        answers = self._ask(self.names(self.scan.roots), question)
+        note = Note.of(answers)
+        report = replace(report, indexes=note.indexes, parts=note.parts)
+        advice = [answer for answer in answers if isinstance(answer, Advice) and answer.has_effect]
+        if not advice:
+            return replace(report, reasons=why_unused(answers))
+        if self.scan.others:  # what the plan leaves out is more worth telling than what it could
+            return replace(report, reasons=(Reason.DISABLED,))
+        files = [spark_file(*file) for file in self.scan.files]
+        uris = {file.uri for answer in advice for file in answer.files}
+        states = _states(files, advice)
+        stale = sum(
+            state is FileState.NOT_COVERED and file.uri in uris for file, state in zip(files, states, strict=True)
+        )
+        reasons = [Reason.STALE_FILES] if FileState.NOT_COVERED in states else []
+        return replace(report, states=states, files_stale=stale, reasons=(Reason.DISABLED, *reasons))
+
+    def _ask(self, names: Sequence[str | Unanswered], question: Reading) -> list[Advice | Unanswered]:
+        unanswered = [name for name in names if isinstance(name, Unanswered)]
+        known = [name for name in names if isinstance(name, str)]
+        return [*unanswered, *self.advisor.ask(known, question, self.timeout_s)]
+
+    def _reading(self) -> Reading | None:
+        """What the plan asks for: the query's own condition, and the keys of joins."""
+        reading, keys = self.scan.question, self.scan.keys
+        if reading is None or not keys:
+            return reading
+        own = [reading.predicate] if reading.predicate is not None else []
+        return msgspec.structs.replace(reading, predicate=And((*own, *keys)))
+
+
+def with_answers(report: ScanReport, parts: tuple[PartReport, ...]) -> ScanReport:
+    """Return the report of a scan that indexes were used for, with what became of each part of the condition."""
+    missed = [part for part in parts if part.reason not in (None, Reason.NOT_NEEDED, Reason.PARTITIONS)]
+    reasons = (Reason.STALE_FILES,) if FileState.NOT_COVERED in report.states else ()
+    return replace(report, parts=parts, use=Use.PARTIAL if missed or reasons else Use.FULL, reasons=reasons)
+
+
+_STATES = {"#": FileState.KEPT, ".": FileState.SKIPPED, "?": FileState.NOT_COVERED, "!": FileState.NOT_COVERED}
+
+
+def index_report(answer: Advice | Unanswered) -> IndexReport:
+    """Return what an index did as a whole."""
+    if isinstance(answer, Unanswered):
+        return IndexReport(answer.name, reason=answer.reason, message=answer.message)
+    if answer.snapshot is None:
+        return IndexReport(answer.name, files_known=len(answer.files))
+    entry = answer.snapshot.entry
+    return IndexReport(answer.name, entry.version, len(entry.segments), len(answer.files), answer.bytes_read)
+
+
+def _why_in_vain(indexes: Sequence[IndexReport], parts: Sequence[PartReport]) -> tuple[Reason, ...]:
+    reasons = [index.reason for index in indexes if index.reason is not None]
+    if len(reasons) < len(indexes):
+        reasons.append(_why_not_answered({part.reason for part in parts}))
+    return tuple(dict.fromkeys(reasons))
+
+
+def _why_not_answered(of_parts: set[Reason | None]) -> Reason:
+    for reason in (Reason.NOT_SELECTIVE, Reason.OR_NOT_ANSWERED):
+        if reason in of_parts:
+            return reason
+    return Reason.PARTITIONS if of_parts == {Reason.PARTITIONS} else Reason.NO_USABLE_PREDICATE
+
+
+def why_unused(answers: Sequence[Advice | Unanswered]) -> tuple[Reason, ...]:
+    """Return why none of these answers skips anything."""
+    if not answers:
+        return (Reason.NO_MATCHING_INDEX,)
+    note = Note.of(answers)
+    return _why_in_vain(note.indexes, note.parts)
+
+
+def shown_place(uri: str) -> str:
+    """Return a location as people write it."""
+    return to_local_path(uri) if uri.startswith("file:") else uri
+
+
+def _states(files: list[TableFile], advice: list[Advice]) -> tuple[FileState, ...]:
+    known: set[str] = set()
+    skipped: set[str] = set()
+    listed = {file.uri: file for file in files}
+    for answer in advice:
+        # What changed since Spark listed it is read like any file that the index does not know.
+        for file, kept, changed in zip(answer.files, answer.kept.tolist(), answer.changed.tolist(), strict=True):
+            if not changed and is_same(file, listed.get(file.uri)):
+                known.add(file.uri)
+                if not kept:
+                    skipped.add(file.uri)
+    return tuple(
+        FileState.SKIPPED if file.uri in skipped else FileState.KEPT if file.uri in known else FileState.NOT_COVERED
+        for file in files
+    )
+
+
+def parts_of(advice: Sequence[Advice], uris: Set[str] | None = None) -> tuple[PartReport, ...]:
+    """What became of each part of the predicate, over all segments and indexes, for these files; None: all of them."""
+    used: dict[tuple[str, str], PartReport] = {}
+    unused: dict[str, PartReport] = {}
+    for answer in advice:
+        units = [None] * len(answer.pruned) if uris is None else answer.units_of(uris)
+        for pruned, here in zip(answer.pruned, units, strict=True):
+            for number, part in enumerate(pruned.used):
+                counted = _counted(pruned, number, here)
+                key = part.text, answer.name
+                so_far = used.get(key) or PartReport(
+                    part.text, answer.name, format_name(part.column), unit=_unit_of(answer)
+                )
+                used[key] = replace(
+                    so_far,
+                    units_asked=so_far.units_asked + counted.units_asked,
+                    units_dropped=so_far.units_dropped + counted.units_dropped,
+                    false_positives=so_far.false_positives + counted.false_positives,
+                )
+            for missed in pruned.unused:
+                column = None if missed.column is None else format_name(missed.column)
+                so_far_unused = unused.get(missed.text)
+                # An index that knows the column has the last word.
+                if so_far_unused is None or so_far_unused.reason is Reason.NO_INDEX:
+                    unused[missed.text] = PartReport(missed.text, None, column, missed.reason)
+    return _answered_first([*used.values(), *unused.values()])
+
+
+def _counted(pruned: Pruned, number: int, here: BoolArray | None) -> Used:
+    """Return what a part did to the units that are here."""
+    part = pruned.used[number]
+    if here is None or not part.units_asked:
+        return part
+    asked, kept = (np.count_nonzero(units & here) for units in pruned.units[number])
+    return msgspec.structs.replace(
+        part,
+        units_asked=int(asked),
+        units_dropped=int(asked - kept),
+        false_positives=part.false_positives * asked / part.units_asked,
+    )
+
+
+def _unit_of(answer: Advice) -> str:
+    return "file" if answer.snapshot is None else unit_name(answer.snapshot.entry.config.granularity)
+
+
+def _answered_first(parts: Sequence[PartReport]) -> tuple[PartReport, ...]:
+    used = [part for part in parts if part.reason is None]
+    answered = {part.text for part in used}
+    return (*used, *(part for part in parts if part.reason is not None and part.text not in answered))
+
+
+def _merged(parts: Sequence[PartReport]) -> tuple[PartReport, ...]:
+    """The parts of several questions about one scan, each once."""
+    return _answered_first(list(dict.fromkeys(parts)))

@@ -1,0 +1,155 @@
+"""A filter over all values of an indexed column, as it is now, for the other side of a join.
+
+A value that is not in it has no partner. That holds only if the filter knows every file of the table: files that came
+or changed since are read here, as they are now, and added, up to a limit; beyond it the filter is stale and must not be
+used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakebloom.display.tables import sized
+from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, StaleIndexError
+from lakebloom.index.query.pruning import resolver
+from lakebloom.sbbf.filter import Sbbf
+from lakebloom.sbbf.hashing.hash_values import hash_array
+from lakebloom.store.global_filters import read_global
+from lakebloom.tables.columns import format_name
+from lakebloom.tables.file_identity import is_reachable, is_same, unlike
+from lakebloom.tables.listing.listing import stat_file
+from lakebloom.tables.listing.settled import unsettled
+from lakebloom.tables.parquet.columns import ColumnSpec, ParquetColumns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lakebloom.index.settings import Settings
+    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.store.records import GlobalRecord
+    from lakebloom.tables.columns import ColumnPath
+    from lakebloom.tables.file_identity import TableFile
+
+__all__ = ["JoinFilter", "JoinFilters"]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinFilter:
+    """A filter over the values of a column in certain files."""
+
+    name: str
+    column: ColumnPath
+    type: str
+    filter: Sbbf
+    fingerprint: str
+    """The same for the same filter over the same files."""
+    files_merged: int
+    """How many files the index did not know."""
+
+    @property
+    def rate(self) -> float:
+        """How often a value without a partner passes."""
+        return self.filter.fpp
+
+
+class JoinFilters:
+    """Makes join filters, and keeps the last one of each column: adding files to it takes time."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._options = options
+        self._made: dict[tuple[str, ColumnPath], tuple[object, JoinFilter]] = {}
+
+    def of(self, snapshot: Snapshot, column: ColumnPath, files: Sequence[TableFile], settings: Settings) -> JoinFilter:
+        """Return the filter over a column's values in all files that the index knows, and in these.
+
+        Raises ColumnNotFoundError and InvalidArgumentError where there is no such filter, StaleIndexError where too
+        many files are missing from it, and what reading them raises.
+        """
+        config, path = snapshot.entry.config, resolver(snapshot)(column)
+        if path is None:
+            names = [format_name(known.path) for known in config.columns]
+            raise ColumnNotFoundError.among(format_name(column), names, where=f"index {config.name!r}")
+        number = [known.path for known in config.columns].index(path)
+        record = _global_record(snapshot, number)
+        missing = unlike(snapshot.files, files)
+        if missing:
+            _require_few(snapshot, missing, settings)
+            missing = [self._now(snapshot, file) for file in missing]  # the listing may be older than the files
+        key = record.file.path, frozenset(missing)
+        kept = self._made.get((config.name, path))
+        if kept is None or kept[0] != key:
+            merged = read_global(snapshot.storage, record)
+            spec = ColumnSpec(path, config.columns[number].type)
+            if missing:
+                merged = merged | Sbbf(merged.num_blocks)  # a copy: what was read stays as it is stored
+                for file in missing:
+                    self._add(merged, snapshot, file, spec)
+            fingerprint = f"{record.file.path} {hash(key[1]):x}"
+            kept = key, JoinFilter(config.name, path, spec.type, merged, fingerprint, len(missing))
+            self._made[config.name, path] = kept
+        return kept[1]
+
+    def changed(self, snapshot: Snapshot) -> list[TableFile]:
+        """Return the files of an index that changed, as they are now, for askers whose listing may be old."""
+        known = snapshot.numbered_files[0]
+        uris = [known[number].uri for number in np.flatnonzero(snapshot.recheck.changed())]
+        found = (stat_file(uri, self._options) for uri in uris)
+        return [file for file in found if file is not None]
+
+    def _now(self, snapshot: Snapshot, file: TableFile) -> TableFile:
+        now = stat_file(file.uri, self._options)
+        if now is None or unsettled([now]):
+            raise _stale(snapshot.entry.config.name, f"{file.uri}, which is gone or was changed just now")
+        return now
+
+    def _add(self, f: Sbbf, snapshot: Snapshot, file: TableFile, spec: ColumnSpec) -> None:
+        case_sensitive = snapshot.entry.source.case_sensitive
+        with ParquetColumns(file.uri, [spec], self._options, case_sensitive=case_sensitive) as columns:
+            for group in range(len(columns.row_groups)):
+                for _, (array,) in columns.batches(group):
+                    hashes, valid = hash_array(array)
+                    f.insert_hashes(hashes if valid is None else hashes[valid])
+        if not is_same(file, stat_file(file.uri, self._options)):
+            raise _stale(snapshot.entry.config.name, f"{file.uri}, which changed while it was read")
+
+
+def _global_record(snapshot: Snapshot, number: int) -> GlobalRecord:
+    entry = snapshot.entry
+    for record in entry.global_filters:
+        if record.column == number and record.ndv is not None:
+            ids = {segment.id for segment in entry.segments}
+            same_type = {segment.types[number] for segment in entry.segments} <= {entry.config.columns[number].type}
+            if ids <= set(record.segments) and same_type:
+                return record
+            raise _stale(entry.config.name, "segments that it does not cover")
+    if entry.config.global_filter:
+        raise InvalidArgumentError(
+            f"index {entry.config.name!r} has no global filter of this column",
+            found="one that was full, or damaged, and was left out",
+            hint='refresh_index(name, "full") builds it again, up to spark.lakebloom.global.maxBytes',
+        )
+    raise InvalidArgumentError(
+        f"index {entry.config.name!r} has no global filter",
+        hint="create it with BloomIndexConfig(..., global_filter=True)",
+    )
+
+
+def _require_few(snapshot: Snapshot, missing: Sequence[TableFile], settings: Settings) -> None:
+    name = snapshot.entry.config.name
+    size = sum(file.size_bytes for file in missing)
+    found = f"{len(missing)} files ({sized(size, ' bytes')}) that came or changed since"
+    if not settings.join_merge_new_files:
+        raise _stale(name, f"{found}, and spark.lakebloom.join.mergeNewFiles is false")
+    if size > settings.join_merge_max_bytes:
+        raise _stale(name, f"{found}, more than spark.lakebloom.join.mergeMaxBytes")
+    if snapshot.entry.source.format != "parquet" or not all(is_reachable(file.uri) for file in missing):
+        raise _stale(name, f"{found}, which only Spark can read")
+
+
+def _stale(name: str, found: str) -> StaleIndexError:
+    return StaleIndexError(
+        f"the global filter of index {name!r} does not know all files", found=found, hint=f"refresh_index({name!r})"
+    )
