@@ -67,9 +67,9 @@ if TYPE_CHECKING:
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.tree import Predicate
     from lakebloom.spark.auto_refresh import WriteWatch
-    from lakebloom.spark.catalog_tables import CatalogTables
     from lakebloom.spark.connect_reads import ConnectReads
-    from lakebloom.spark.skipping import Skipping
+    from lakebloom.spark.rule.install import Skipping
+    from lakebloom.spark.sources.catalog_tables import CatalogTables
     from lakebloom.store.records import Entry, SourceRecord
     from lakebloom.tables.columns import ColumnPath
 
@@ -140,7 +140,7 @@ class Lakebloom:
         if self._spark is None or snapshot.entry.source.catalog is None:
             return recorded_table(snapshot)
         if self._tables is None:
-            from lakebloom.spark.catalog_tables import CatalogTables
+            from lakebloom.spark.sources.catalog_tables import CatalogTables
 
             self._tables = CatalogTables(self._spark)
         return self._tables.of_snapshot(snapshot)
@@ -165,7 +165,7 @@ class Lakebloom:
                 hint="use Lakebloom(spark, location=...) to create and refresh; this one can read and look up",
             )
         from lakebloom.index.build.run import Workshop
-        from lakebloom.spark.build import SparkBuilder
+        from lakebloom.spark.build.job import SparkBuilder
 
         settings = self._settings()
         builder = SparkBuilder(self._spark, self._catalog, settings.build_driver_max_bytes)
@@ -231,7 +231,7 @@ class Lakebloom:
             from lakebloom.index.build.advise import advise_on_path
 
             return advise_on_path(source, column_list(columns), self._catalog.options)
-        from lakebloom.spark.sampling import advise
+        from lakebloom.spark.column_sampling import advise
 
         return advise(self._session(), source, column_list(columns), self._catalog.options)
 
@@ -247,7 +247,7 @@ class Lakebloom:
         return Workshop(self._catalog, ParquetDirectory(options), self._settings()), record, schema
 
     def _resolved(self, source: Any, progress: Report | None) -> tuple[Workshop, SourceRecord, list[ColumnRecord]]:
-        from lakebloom.spark.sources import resolve
+        from lakebloom.spark.sources.resolve import resolve
         from lakebloom.tables.spark_schema import leaf_types
 
         spark, workshop = self._workshop(progress)
@@ -356,7 +356,7 @@ class Lakebloom:
     def _created_anew(self, found: Salvage, progress: ProgressOption) -> BuildReport:
         """Create an index in place of one whose log cannot be read."""
         from lakebloom.index.config import config_of
-        from lakebloom.spark.sources import reopened
+        from lakebloom.spark.sources.resolve import reopened
 
         source, config = reopened(self._session(), found.source), config_of(found.config)
         return self.create_index(source, config, replace=True, progress=progress)
@@ -461,7 +461,7 @@ class Lakebloom:
 
         The source finds indexes at this object's location, unless a query names another; see docs/DATA_SOURCE.md.
         """
-        from lakebloom.spark.data_source import register
+        from lakebloom.spark.data_source.source import register
 
         spark, _ = self._workshop(None)
         register(spark, self.location, options=self._catalog.options)
@@ -471,7 +471,7 @@ class Lakebloom:
         self, name: str, predicate: Predicate | str | None = None, columns: Sequence[str] | None = None
     ) -> DataFrame:
         """Return the rows for which the predicate is TRUE as a DataFrame, read through the index by the data source."""
-        from lakebloom.spark.data_source import changed_table, load
+        from lakebloom.spark.data_source.source import changed_table, load
 
         spark, _ = self._workshop(None)
         if not self._registered or self._catalog.options:  # another object's options may have come since
@@ -558,9 +558,9 @@ class Lakebloom:
             return self._explain_condition(query, predicate)
         from lakebloom.index.query.explain import covering, explain
         from lakebloom.spark.connect_reads import explain_on_connect
-        from lakebloom.spark.data_source import explain_source
+        from lakebloom.spark.data_source.source import explain_source
         from lakebloom.spark.query_text import execution_of, require_query
-        from lakebloom.spark.sources import is_connect
+        from lakebloom.spark.sources.resolve import is_connect
 
         require_query(self._spark, query, self._catalog.names)
         spark = self._session()
@@ -600,7 +600,7 @@ class Lakebloom:
 
     @cached_property
     def _reads(self) -> ConnectReads | None:
-        from lakebloom.spark.sources import is_connect
+        from lakebloom.spark.sources.resolve import is_connect
 
         if self._spark is None or not is_connect(self._spark):
             return None
@@ -625,7 +625,7 @@ class Lakebloom:
         rows without a partner before they are shuffled. The index needs a global filter. Files that it does not know
         yet are read and added, up to ``spark.lakebloom.join.mergeMaxBytes``; beyond it this is a StaleIndexError.
         """
-        from lakebloom.spark.build import SparkBuilder
+        from lakebloom.spark.build.job import SparkBuilder
         from lakebloom.spark.joins import might_contain_column
 
         spark, _ = self._workshop(None)
@@ -647,7 +647,7 @@ class Lakebloom:
         keys as a condition.
         """
         from lakebloom.spark.joins import pruned_by_keys
-        from lakebloom.spark.sources import is_connect
+        from lakebloom.spark.sources.resolve import is_connect
 
         if self._spark is not None and is_connect(self._spark):
             from lakebloom.spark.connect_joins import read_by_keys
@@ -661,8 +661,8 @@ class Lakebloom:
 
     def _rule(self) -> Skipping:
         from lakebloom.index.query.scans import Advisor
-        from lakebloom.spark.join_callback import JoinCallback
-        from lakebloom.spark.skipping import Skipping, require_classic
+        from lakebloom.spark.rule.install import Skipping, require_classic
+        from lakebloom.spark.rule.join_callback import JoinCallback
 
         spark = require_classic(self._spark)
         if self._skipping is None:
@@ -705,7 +705,7 @@ class Lakebloom:
 
         if self._spark is None or progress is False or callable(progress):
             return shown(title, progress)
-        from lakebloom.spark.progress import spark_bar_quieter
+        from lakebloom.spark.build.progress import spark_bar_quieter
 
         return shown(title, progress, quieten=spark_bar_quieter(self._spark))
 

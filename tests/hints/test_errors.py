@@ -15,7 +15,7 @@ import lakebloom.parquet
 from lakebloom import BloomIndexConfig, Lakebloom, Sbbf, col, errors
 from lakebloom.index.query.join_filters import JoinFilters
 from lakebloom.index.settings import Settings
-from lakebloom.spark.build import failures_named
+from lakebloom.spark.build.job import failures_named
 from lakebloom.storage import open_storage
 from lakebloom.store.log import Log, entry_path
 from lakebloom.tables.listing.listing import list_files

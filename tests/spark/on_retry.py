@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import BuildFailedError
 from lakebloom.index.build.plan import BuildPlan, FileGroup
-from lakebloom.spark import build, scan
+from lakebloom.spark.build import job, spark_reader
 from tests.spark.support import kept, keys, snapshot, unit_filters
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-_run_group, _group_task = build.run_group, scan._GroupTask
+_run_group, _group_task = job.run_group, spark_reader._GroupTask
 
 
 def _lost_at_first(plan: BuildPlan, group: FileGroup, *, capture: bool) -> Iterator[Any]:
@@ -54,21 +54,21 @@ def lose_answers(spark: SparkSession, directory: Path) -> dict[str, Any]:
     lake.create_index(table, BloomIndexConfig("calm", ["k"], fpp=1e-6, global_filter=True))
 
     found: dict[str, Any] = {}
-    build.run_group = _lost_at_first
+    job.run_group = _lost_at_first
     lake.create_index(table, BloomIndexConfig("retried", ["k"], fpp=1e-6, global_filter=True))
     found["parquet"] = _facts(lake, "retried")
-    build.run_group = _always_lost
+    job.run_group = _always_lost
     try:
         lake.create_index(table, BloomIndexConfig("failed", ["k"], fpp=1e-6))
     except BuildFailedError as error:
         found["failed"] = [str(error), [record.name for record in lake.indexes()]]
-    build.run_group = _run_group
+    job.run_group = _run_group
     found["again"] = lake.create_index(table, BloomIndexConfig("failed", ["k"], fpp=1e-6)).version
 
     spark.range(0, 600, 1, 6).withColumnRenamed("id", "k").write.orc(str(directory / "orc"))
-    scan._GroupTask = _LostScan  # type: ignore[misc]
+    spark_reader._GroupTask = _LostScan  # type: ignore[misc]
     lake.create_index(spark.read.orc(str(directory / "orc")), BloomIndexConfig("scanned", ["k"], fpp=1e-6))
-    scan._GroupTask = _group_task  # type: ignore[misc]
+    spark_reader._GroupTask = _group_task  # type: ignore[misc]
     found["orc"] = _facts(lake, "scanned")
     return found
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakebloom.spark.build import interruptible
+from lakebloom.spark.build.job import interruptible
 
 if TYPE_CHECKING:
     from pathlib import Path

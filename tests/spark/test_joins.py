@@ -19,7 +19,7 @@ from lakebloom import BloomIndexConfig, Lakebloom
 from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, StaleIndexError, UnsupportedTypeError
 from lakebloom.predicate.reasons import Reason
 from lakebloom.sbbf.hashing.hash_values import hash_array
-from lakebloom.spark.expressions import canonical_hash
+from lakebloom.spark.build.expressions import canonical_hash
 from tests.spark.skipping.support import configured
 from tests.spark.support import fresh_name, write
 

@@ -58,14 +58,14 @@ def test_an_index_that_only_the_driver_can_write(
 ) -> None:
     """As on HDFS: tasks hand their files to the driver."""
     from lakebloom.index import catalog
-    from lakebloom.spark import build
+    from lakebloom.spark.build import job
 
     table = keys(tmp_path / "t", *(range(i, i + 100) for i in range(0, 500, 100)))
     config = BloomIndexConfig("by_k", ["k"], global_filter=global_filter)
     lake.create_index(table, config)
 
     monkeypatch.setattr(catalog, "open_storage", lambda uri, *_: HadoopStorage(uri, spark))
-    monkeypatch.setattr(build, "reachable", lambda uri: "/hadoop/" not in uri)
+    monkeypatch.setattr(job, "reachable", lambda uri: "/hadoop/" not in uri)
     distant = Lakebloom(spark, tmp_path / "hadoop")
     seen: list[Any] = []
     distant.create_index(table, config, progress=seen.append)

@@ -68,7 +68,7 @@ class Session:
     @contextmanager
     def spark(self) -> Iterator[SparkSession]:
         """Start Spark for the block."""
-        from lakebloom.spark.session import quiet_session
+        from lakebloom.spark.quiet_session import quiet_session
 
         started = quiet_session(
             "lakebloom", master=self.master, remote=self.remote, conf=self.conf, muted=not debugging()

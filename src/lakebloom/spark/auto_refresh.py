@@ -12,10 +12,10 @@ import msgspec
 
 from lakebloom.errors import BuildFailedError, LakebloomError, UnsupportedSessionError
 from lakebloom.index.maintain.auto_refresh import AutoRefresh, Written, indexes_over
+from lakebloom.spark.error_cause import cause
 from lakebloom.spark.jvm import new_object
-from lakebloom.spark.messages import cause
 from lakebloom.spark.rule.callback import Callback, exposed, new_secret
-from lakebloom.spark.sources import is_connect
+from lakebloom.spark.sources.resolve import is_connect
 from lakebloom.storage import from_decoded
 
 if TYPE_CHECKING:

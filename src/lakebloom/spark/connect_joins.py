@@ -14,9 +14,9 @@ from lakebloom.predicate.column import col
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import And
 from lakebloom.spark.connect_reads import sources_of
-from lakebloom.spark.connect_scan import connect_scan
-from lakebloom.spark.data_source import source_reader
-from lakebloom.spark.messages import cause
+from lakebloom.spark.data_source.source import source_reader
+from lakebloom.spark.error_cause import cause
+from lakebloom.spark.sources.connect import connect_scan
 from lakebloom.tables.columns import ColumnNames, format_name
 
 if TYPE_CHECKING:

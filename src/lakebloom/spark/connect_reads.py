@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakebloom.errors import LakebloomError, UnsupportedSessionError
 from lakebloom.index.query.scan_reports import LastQuery, QueryReport, ScanFigures
-from lakebloom.spark.data_source import LakebloomSource, explain_source, source_reader
+from lakebloom.spark.data_source.source import LakebloomSource, explain_source, source_reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -25,8 +25,8 @@ from lakebloom.errors import LakebloomError, NoFilesError, StorageError, typed_c
 from lakebloom.index.build.plan import FileGroup, Progress, SkippedFile, group_files, new_operation_id
 from lakebloom.parquet.embedding import column_names, embed
 from lakebloom.sbbf import sizing
-from lakebloom.spark.build import failures_named, interruptible, parallelism
-from lakebloom.spark.results import RESULT_SCHEMA, row
+from lakebloom.spark.build.job import failures_named, interruptible, parallelism
+from lakebloom.spark.build.results import RESULT_SCHEMA, row
 from lakebloom.tables.listing.listing import list_files
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from lakebloom.errors import InvalidArgumentError, UnsupportedSourceError, Unsup
 from lakebloom.index.query.scans import LOG
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.spark_types import Kind, spark_type
-from lakebloom.spark.expressions import LONG_DIGITS, canonical_hash, might_contain
+from lakebloom.spark.build.expressions import LONG_DIGITS, canonical_hash, might_contain
 from lakebloom.tables.columns import ColumnNames, format_name
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lakebloom.index.query.join_filters import JoinFilter
     from lakebloom.index.settings import Settings
     from lakebloom.sbbf.filter import Sbbf
-    from lakebloom.spark.skipping import Skipping
+    from lakebloom.spark.rule.install import Skipping
 
 __all__ = ["filter_words", "might_contain_column", "pruned_by_keys"]
 

@@ -27,7 +27,7 @@ def _class_loader(gateway: Any) -> Any:
     if gateway not in _LOADERS:
         jvm = gateway.jvm
         sources = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder()
-        for file in files("lakebloom.spark").joinpath("java").iterdir():
+        for file in files("lakebloom.spark.rule").joinpath("java").iterdir():
             sources.addResource(f"{PACKAGE.replace('.', '/')}/{file.name}", file.read_text(encoding="utf-8"))
         context = jvm.java.lang.Thread.currentThread().getContextClassLoader()
         _LOADERS[gateway] = jvm.org.codehaus.janino.JavaSourceClassLoader(context, sources, "UTF-8")

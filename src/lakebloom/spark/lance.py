@@ -26,8 +26,8 @@ from lakebloom.lance.pylance import open_dataset
 from lakebloom.lance.segments import DatasetColumn, find_column
 from lakebloom.lance.zones import require_type
 from lakebloom.sbbf import sizing
-from lakebloom.spark.build import failures_named, parallelism
-from lakebloom.spark.results import RESULT_SCHEMA, row
+from lakebloom.spark.build.job import failures_named, parallelism
+from lakebloom.spark.build.results import RESULT_SCHEMA, row
 
 if TYPE_CHECKING:
     import os

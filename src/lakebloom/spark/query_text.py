@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from lakebloom.errors import InvalidArgumentError, UnsupportedSessionError
 from lakebloom.index.arguments import kind_of
-from lakebloom.spark.messages import cause
-from lakebloom.spark.sources import is_connect
+from lakebloom.spark.error_cause import cause
+from lakebloom.spark.sources.resolve import is_connect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -17,7 +17,7 @@ from lakebloom.index.build.create import find_column
 from lakebloom.predicate.python_literals import literal
 from lakebloom.predicate.sql.values import Written, typed
 from lakebloom.predicate.tree import Equals, IsNull
-from lakebloom.spark.listing import reachable
+from lakebloom.spark.sources.listing import reachable
 from lakebloom.store.records import ColumnRecord
 from lakebloom.tables.columns import parse_name
 

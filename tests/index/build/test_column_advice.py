@@ -1,4 +1,4 @@
-"""Verdicts on columns, case by case. tests/spark/test_sampling.py holds predictions to real builds."""
+"""Verdicts on columns, case by case. tests/spark/test_column_sampling.py holds predictions to real builds."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from pyspark.sql.functions import lit
 from lakebloom import BloomIndexConfig, Lakebloom
 from lakebloom.index.build.create import create_index
 from lakebloom.index.build.refresh import refresh_index
-from lakebloom.spark.sources import resolve
+from lakebloom.spark.sources.resolve import resolve
 from lakebloom.store.records import ColumnRecord
 from lakebloom.tables.spark_schema import leaf_types
 from tests.index.local_builder import workshop

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakebloom.spark.file_lines import file_lines
 from lakebloom.spark.jvm import new_object
+from lakebloom.spark.rule.wire import file_lines
 from lakebloom.tables.file_identity import TableFile, is_same, spark_file
 
 if TYPE_CHECKING:

@@ -186,7 +186,7 @@ def advise(
             found = advise_on_path(source, column, session.store_options)
     else:
         with session.spark() as spark, session.output.status("sampling the table"):
-            from lakebloom.spark.sampling import advise as advise_on
+            from lakebloom.spark.column_sampling import advise as advise_on
 
             found = advise_on(spark, _table(spark, source, format), column, session.store_options)
     numbers = {"one key skips", "min/max skip", "distinct in a file", "fpp", "size"}
@@ -213,7 +213,7 @@ def _warn_skipped(session: Session, report: BuildReport) -> None:
 
 
 def _table(spark: SparkSession, source: str, format: str) -> Any:
-    from lakebloom.spark.sources import load
+    from lakebloom.spark.sources.resolve import load
 
     return source if format == "parquet" else load(spark, source, format)
 

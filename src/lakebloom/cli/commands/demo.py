@@ -16,7 +16,7 @@ from lakebloom import BloomIndexConfig, Lakebloom, col, errors
 from lakebloom.cli.commands.demo_lake import DemoLake
 from lakebloom.cli.progress_bar import bar
 from lakebloom.report import gather, render
-from lakebloom.spark.session import demo_session
+from lakebloom.spark.quiet_session import demo_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -122,7 +122,7 @@ def test_real_conversion_and_what_files_as_a_table_mean(spark: SparkSession, lak
 
 
 def test_tables_that_only_spark_reaches(spark: SparkSession, tmp_path: Path) -> None:
-    from lakebloom.spark.listing import list_with_spark
+    from lakebloom.spark.sources.listing import list_with_spark
 
     for owner, marker in MARKERS.items():
         table = keys(tmp_path / owner / "t", range(10))

@@ -22,11 +22,11 @@ from lakebloom.errors import (
     UnsupportedSourceError,
 )
 from lakebloom.index.arguments import kind_of
-from lakebloom.spark.classic_scan import classic_scan
-from lakebloom.spark.connect_scan import connect_scan
-from lakebloom.spark.file_scan import DEFAULT_FORMAT
-from lakebloom.spark.messages import cause
-from lakebloom.spark.reader_conf import CASE_SENSITIVE, session_values
+from lakebloom.spark.error_cause import cause
+from lakebloom.spark.sources.classic import classic_scan
+from lakebloom.spark.sources.connect import connect_scan
+from lakebloom.spark.sources.file_scan import DEFAULT_FORMAT
+from lakebloom.spark.sources.reader_conf import CASE_SENSITIVE, session_values
 from lakebloom.storage.uri import to_local_path
 from lakebloom.store.records import CatalogRecord, SourceRecord
 from lakebloom.tables.formats.recognise import TABLE_FORMATS, owned_by

@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import UnsupportedSessionError
-from lakebloom.spark.messages import cause
+from lakebloom.spark.error_cause import cause
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

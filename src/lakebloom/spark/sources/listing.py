@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import NotFoundError
-from lakebloom.spark.messages import cause
+from lakebloom.spark.error_cause import cause
 from lakebloom.storage import from_decoded
 from lakebloom.tables.file_identity import TableFile, is_reachable
 from lakebloom.tables.formats.recognise import MARKER_DIRECTORIES, METADATA, Owners, folders_above

@@ -10,7 +10,7 @@ import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom, hash_values
 from lakebloom.errors import InvalidArgumentError
-from lakebloom.spark.expressions import canonical_hash
+from lakebloom.spark.build.expressions import canonical_hash
 from lakebloom.tables.columns import arrow_type
 from tests.spark.support import UnitFilter, unit_filters, write
 
@@ -80,9 +80,9 @@ def contents(units: list[UnitFilter]) -> list[tuple[int, int | None, tuple[bytes
 @pytest.fixture
 def through_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """Data files are where only Spark can read them; the index is not."""
-    from lakebloom.spark import build
+    from lakebloom.spark.build import job
 
-    monkeypatch.setattr(build, "reachable", lambda uri: uri.endswith("/by_all"))
+    monkeypatch.setattr(job, "reachable", lambda uri: uri.endswith("/by_all"))
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from pyspark.sql import datasource
 
 from lakebloom import BloomIndexConfig, Lakebloom, col, errors
 from lakebloom.predicate.tree import to_json
-from lakebloom.spark.data_source import LakebloomSource, ReadTask, register
+from lakebloom.spark.data_source.source import LakebloomSource, ReadTask, register
 from tests.spark.support import fresh_name, keys, write
 from tests.storage.conftest import BUCKET, s3_endpoint, s3_options  # noqa: F401
 from tests.test_package import ROOT
@@ -376,5 +376,5 @@ def test_the_log_says_what_is_read(source: Lakebloom, tmp_path: Path, caplog: py
     source.create_index(tmp_path / "events", config)
     caplog.set_level("INFO", "lakebloom")
     tasks(source, "by_user", col("user_id") == "user-4711")
-    (line,) = [record.getMessage() for record in caplog.records if record.name == "lakebloom.spark.data_source"]
+    (line,) = [record.getMessage() for record in caplog.records if record.name == "lakebloom.spark.data_source.source"]
     assert line in (ROOT / "docs" / "DATA_SOURCE.md").read_text()

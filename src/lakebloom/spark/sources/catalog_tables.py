@@ -13,8 +13,8 @@ import msgspec
 
 from lakebloom.errors import NotFoundError, UnsupportedSourceError
 from lakebloom.index.current_table import CurrentTable
+from lakebloom.spark.error_cause import cause
 from lakebloom.spark.jvm import new_object
-from lakebloom.spark.messages import cause
 from lakebloom.storage import from_decoded, from_encoded
 from lakebloom.tables.formats.partition_list import PartitionList
 from lakebloom.tables.listing.glob import escape

@@ -15,11 +15,11 @@ from lakebloom.index.build.advise import advise_columns
 from lakebloom.index.build.column_advice import ColumnAdvice, ColumnSample, FileSample
 from lakebloom.index.build.column_sampling import KEYS, chosen_files
 from lakebloom.index.build.run import PARQUET
-from lakebloom.spark.build import parallelism
-from lakebloom.spark.catalog_tables import CatalogTables
-from lakebloom.spark.listing import list_table, reachable
-from lakebloom.spark.scan import column_of, read_files, session_for_scan
-from lakebloom.spark.sources import resolve
+from lakebloom.spark.build.job import parallelism
+from lakebloom.spark.build.spark_reader import column_of, read_files, session_for_scan
+from lakebloom.spark.sources.catalog_tables import CatalogTables
+from lakebloom.spark.sources.listing import list_table, reachable
+from lakebloom.spark.sources.resolve import resolve
 from lakebloom.tables.columns import format_name
 
 if TYPE_CHECKING:

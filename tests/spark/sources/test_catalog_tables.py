@@ -11,7 +11,7 @@ import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import CorruptIndexError, IndexStateError, NotFoundError, UnsupportedSourceError
-from lakebloom.spark.catalog_tables import CatalogTables
+from lakebloom.spark.sources.catalog_tables import CatalogTables
 from tests.spark.support import snapshot, write
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from lakebloom.index.query.pruning import resolver
 from lakebloom.index.query.scans import Reading, why_not
 from lakebloom.index.timeout import within
 from lakebloom.predicate.reasons import Reason
-from lakebloom.spark.file_lines import file_lines
 from lakebloom.spark.joins import filter_words
 from lakebloom.spark.rule.callback import Callback
+from lakebloom.spark.rule.wire import file_lines
 from lakebloom.tables.file_identity import spark_file
 
 if TYPE_CHECKING:

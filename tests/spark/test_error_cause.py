@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakebloom.spark.messages import cause
+from lakebloom.spark.error_cause import cause
 
 TRACEBACK = """An exception was thrown from the Python worker:
 Traceback (most recent call last):

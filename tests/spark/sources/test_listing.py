@@ -9,7 +9,7 @@ import pytest
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import NotFoundError
 from lakebloom.index.current_table import CurrentTable
-from lakebloom.spark.listing import list_table, list_with_spark
+from lakebloom.spark.sources.listing import list_table, list_with_spark
 from lakebloom.store.records import SourceRecord
 from lakebloom.tables.file_identity import is_same
 from lakebloom.tables.listing.glob import escape
@@ -63,10 +63,11 @@ def test_nothing_there(spark: SparkSession, tmp_path: Path) -> None:
 def test_data_that_only_spark_reaches(
     spark: SparkSession, lake: Lakebloom, lakehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lakebloom.spark import build, listing
+    from lakebloom.spark.build import job
+    from lakebloom.spark.sources import listing
 
     monkeypatch.setattr(listing, "reachable", lambda _: False)
-    monkeypatch.setattr(build, "reachable", lambda uri: uri.endswith("/by_k"))
+    monkeypatch.setattr(job, "reachable", lambda uri: uri.endswith("/by_k"))
     source = SourceRecord("parquet", (escape(f"file://{lakehouse}/parts"), f"file://{lakehouse}/gone"))
     assert_same(list_table(spark, CurrentTable(source), {}), list_files([f"file://{lakehouse}/parts"]))
     lake.create_index(lakehouse / "parts", BloomIndexConfig("by_k", ["k"], fpp=1e-6))

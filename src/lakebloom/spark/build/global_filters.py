@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
 from lakebloom.sbbf.filter import Sbbf
-from lakebloom.spark.results import RESULT_SCHEMA, row
+from lakebloom.spark.build.results import RESULT_SCHEMA, row
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

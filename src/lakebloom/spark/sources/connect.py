@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lakebloom.errors import UnsupportedSourceError
-from lakebloom.spark.file_scan import DEFAULT_FORMAT, FileScan, located, not_files
+from lakebloom.spark.sources.file_scan import DEFAULT_FORMAT, FileScan, located, not_files
 from lakebloom.storage import from_decoded, from_encoded, normalise
 from lakebloom.tables.formats.recognise import TABLE_FORMATS, owned_by
 from lakebloom.tables.listing.glob import compile_component, escape, expand_braces

@@ -18,7 +18,7 @@ from lakebloom.errors import (
     TableShrunkError,
     UnsupportedSourceError,
 )
-from lakebloom.spark.sources import resolve
+from lakebloom.spark.sources.resolve import resolve
 from tests.spark.support import fresh_name, indexed, kept, keys, write
 
 if TYPE_CHECKING:

@@ -22,15 +22,15 @@ from lakebloom.index.build.in_process import build_here, is_small
 from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup, GroupResult, Progress
 from lakebloom.index.build.task import build_segment
 from lakebloom.sbbf.kernels import load_compiled
-from lakebloom.spark.catalog_tables import CatalogTables
-from lakebloom.spark.changed_files import settled, with_skipped, without_changed
-from lakebloom.spark.global_merge import GlobalFilters, merge_partials, partial_rows
-from lakebloom.spark.listing import list_table, reachable
-from lakebloom.spark.messages import cause
-from lakebloom.spark.progress import progress_of, watch
-from lakebloom.spark.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
-from lakebloom.spark.scan import scan_tasks, session_for_scan, with_empty
-from lakebloom.spark.sources import is_connect
+from lakebloom.spark.build.changed_files import settled, with_skipped, without_changed
+from lakebloom.spark.build.global_filters import GlobalFilters, merge_partials, partial_rows
+from lakebloom.spark.build.progress import progress_of, watch
+from lakebloom.spark.build.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
+from lakebloom.spark.build.spark_reader import scan_tasks, session_for_scan, with_empty
+from lakebloom.spark.error_cause import cause
+from lakebloom.spark.sources.catalog_tables import CatalogTables
+from lakebloom.spark.sources.listing import list_table, reachable
+from lakebloom.spark.sources.resolve import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

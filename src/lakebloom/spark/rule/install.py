@@ -18,11 +18,11 @@ from lakebloom.index.query.explain import DescribedScan, Note
 from lakebloom.index.query.scan_reports import JoinFigures, JoinReport, LastQuery, ScanFigures
 from lakebloom.index.query.scans import Advice, Advisor, Reading, Unanswered
 from lakebloom.predicate.reasons import Reason
-from lakebloom.spark.file_lines import file_lines
 from lakebloom.spark.jvm import new_object
 from lakebloom.spark.rule.callback import LOG, Callback, exposed, new_secret
 from lakebloom.spark.rule.list_rows import handing_on
-from lakebloom.spark.sources import is_connect
+from lakebloom.spark.rule.wire import file_lines
+from lakebloom.spark.sources.resolve import is_connect
 from lakebloom.tables.reader_settings import ALL, keys
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakebloom.spark.join_callback import JoinCallback
+    from lakebloom.spark.rule.join_callback import JoinCallback
     from lakebloom.store.records import Entry
 
 _RULES = "extraOptimizations"
@@ -58,7 +58,7 @@ class _FinishedScan(msgspec.Struct, frozen=True, rename="camel"):
 
     def figures(self) -> ScanFigures:
         if self.tasks is not None:
-            from lakebloom.spark.data_source import task_figures
+            from lakebloom.spark.data_source.source import task_figures
 
             return task_figures([base64.b64decode(task) for task in self.tasks], self.num_output_rows)
         table = self.table or ", ".join(self.roots)

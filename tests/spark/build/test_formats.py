@@ -10,7 +10,7 @@ import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import BuildFailedError, DataFileError, InvalidArgumentError, UnsupportedSourceError
-from lakebloom.spark.scan import read_files
+from lakebloom.spark.build.spark_reader import read_files
 from lakebloom.store.records import SourceRecord
 from lakebloom.tables.file_identity import TableFile
 from tests.spark.support import indexed, kept, unit_filters
@@ -177,7 +177,7 @@ def test_a_file_that_spark_would_skip_fails_the_build(
 def test_a_file_that_changes_meanwhile_is_not_indexed(
     spark: SparkSession, lake: Lakebloom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fate: str
 ) -> None:
-    from lakebloom.spark import build
+    from lakebloom.spark.build import job
 
     table = tmp_path / "t"
     table.mkdir()
@@ -185,7 +185,7 @@ def test_a_file_that_changes_meanwhile_is_not_indexed(
         (table / f"{number}.csv").write_text(f"value|n\nv{number}|1\n")
     changed = {"replaced": ["4.csv"], "deleted": ["4.csv"], "all": [f"{number}.csv" for number in range(6)]}[fate]
 
-    def change_when_read(*arguments: Any, gathered: Callable[..., Any] = build._gathered) -> Any:
+    def change_when_read(*arguments: Any, gathered: Callable[..., Any] = job._gathered) -> Any:
         for name in changed:
             (table / name).unlink()
             if fate != "deleted":
@@ -193,7 +193,7 @@ def test_a_file_that_changes_meanwhile_is_not_indexed(
         return gathered(*arguments)
 
     frame = FORMATS["csv"](spark, str(table))
-    monkeypatch.setattr(build, "_gathered", change_when_read)
+    monkeypatch.setattr(job, "_gathered", change_when_read)
     if fate == "all":
         with pytest.raises(DataFileError, match=r"none of 6 files could be indexed; found .*/0\.csv: the file changed"):
             lake.create_index(frame, BY_VALUE)

@@ -37,10 +37,10 @@ from lakebloom.index.timeout import within
 from lakebloom.predicate.rows.evaluate import row_mask
 from lakebloom.predicate.tree import And, Predicate, to_json
 from lakebloom.spark.conf import default_location
-from lakebloom.spark.listing import reachable
-from lakebloom.spark.pushed_filters import predicate_of
-from lakebloom.spark.source_options import SourceOptions
-from lakebloom.spark.source_schema import SourceSchema
+from lakebloom.spark.data_source.options import SourceOptions
+from lakebloom.spark.data_source.pushed_filters import predicate_of
+from lakebloom.spark.data_source.schema import SourceSchema
+from lakebloom.spark.sources.listing import reachable
 from lakebloom.storage import normalise
 from lakebloom.tables.file_identity import changed_ms
 from lakebloom.tables.parquet.rows import TableRows

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom
+from tests.spark.data_source.test_source import has_push_down, rows, through
 from tests.spark.support import keys
-from tests.spark.test_data_source import has_push_down, rows, through
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,11 +25,11 @@ from lakebloom.index.build.plan import BuildPlan, FileGroup, GroupResult
 from lakebloom.index.build.segment_builder import SegmentBuilder, Span
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.sbbf.kernels import load_compiled
-from lakebloom.spark.expressions import canonical_hash
-from lakebloom.spark.global_merge import partial_rows
-from lakebloom.spark.reader_conf import configured, reading_as_built
-from lakebloom.spark.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
-from lakebloom.spark.sources import is_connect
+from lakebloom.spark.build.expressions import canonical_hash
+from lakebloom.spark.build.global_filters import partial_rows
+from lakebloom.spark.build.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
+from lakebloom.spark.sources.reader_conf import configured, reading_as_built
+from lakebloom.spark.sources.resolve import is_connect
 from lakebloom.storage import from_encoded, open_index_storage
 from lakebloom.tables.columns import arrow_type
 from lakebloom.tables.listing.glob import escape

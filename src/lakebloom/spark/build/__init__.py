@@ -1,0 +1,1 @@
+"""Building indexes with Spark jobs."""

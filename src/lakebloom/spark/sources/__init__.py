@@ -1,0 +1,1 @@
+"""What a DataFrame or a table name stands for: files, columns, options."""
