@@ -196,7 +196,7 @@ class Lakebloom:
 
         With ``replace``, an index of this name goes on answering until the new one is committed, and is then gone.
         """
-        from lakebloom.index.build.phases import Phases
+        from lakebloom.index.operation import Phases
 
         phases = Phases()  # before anything else is loaded: a first call waits for that, too
         with self._shown(f"building {config.name}", progress) as tell:

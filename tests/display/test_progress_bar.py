@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from lakebloom.cli.progress_bar import bar
-from lakebloom.index.build.plan import Progress
+from lakebloom.display.progress import Progress
 
 
 def test_the_bar_tells_files_and_pace() -> None:

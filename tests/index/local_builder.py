@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from lakebloom.display.progress import Progress
 from lakebloom.errors import NotFoundError
 from lakebloom.index.build.in_process import build_here
-from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup, Progress
+from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup
 from lakebloom.index.build.run import Workshop
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.current_table import CurrentTable

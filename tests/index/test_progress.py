@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakebloom.display import progress as module
-from lakebloom.display.progress import shown
-from lakebloom.index.build.plan import Progress
+from lakebloom.display.progress import Progress, shown
 from tests.index.lake import NAME, Lake
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from lakebloom.display.progress import Progress
 from lakebloom.errors import (
     BuildFailedError,
     InvalidArgumentError,
@@ -15,7 +16,6 @@ from lakebloom.errors import (
     NotFoundError,
     UnsupportedSourceError,
 )
-from lakebloom.index.build.plan import Progress
 from lakebloom.parquet import embed
 from lakebloom.parquet.footer import read_footer
 from lakebloom.spark import embed as module

@@ -24,8 +24,8 @@ from lakebloom.display.visible import visible, visible_json, visible_lines
 
 if TYPE_CHECKING:
     from lakebloom.cli.error_message import Trouble
+    from lakebloom.display.progress import Progress
     from lakebloom.display.tables import Printable
-    from lakebloom.index.build.plan import Progress
 
 __all__ = ["JsonOutput", "Output", "OutputKind", "TextOutput", "plain"]
 

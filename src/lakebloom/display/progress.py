@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from lakebloom.display.tables import amount
@@ -23,12 +24,24 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from lakebloom.index.build.plan import Progress
+__all__ = ["AFTER_S", "Progress", "pace", "shown"]
 
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a build is."""
+
+    files_done: int
+    files: int
+    bytes_done: int
+    bytes: int
+    rows_done: int
+
+
+if TYPE_CHECKING:
     Report: TypeAlias = Callable[[Progress], None]
     ProgressOption: TypeAlias = Report | bool | None
 
-__all__ = ["AFTER_S", "pace", "shown"]
 
 AFTER_S = 2.0
 """What ends sooner shows nothing."""
@@ -227,7 +240,6 @@ def _notebook_display() -> Any:
 def line(title: str, done: Progress | None, elapsed_s: float, job_at_s: float = 0.0) -> str:
     """Return how far an operation is as one line of text.
 
-    >>> from lakebloom.index.build.plan import Progress
     >>> line("building by_user", Progress(12, 40, 30_000_000, 100_000_000, 5), 8, 2)
     'building by_user  ██████░░░░░░░░░░░░░░  12 of 40 files  8 s  5 MB/s, about 14 s left'
     >>> line("optimizing by_user", None, 3)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Task
 
-    from lakebloom.index.build.plan import Progress as Done
+    from lakebloom.display.progress import Progress as Done
 
 __all__ = ["bar"]
 

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
-from lakebloom.display.progress import shown
+from lakebloom.display.progress import Progress, shown
 from lakebloom.display.tables import Printable
 from lakebloom.errors import LakebloomError, NoFilesError, StorageError, typed_call
-from lakebloom.index.build.plan import FileGroup, Progress, SkippedFile, group_files, new_operation_id
+from lakebloom.index.build.plan import FileGroup, SkippedFile, group_files
+from lakebloom.index.operation import new_operation_id
 from lakebloom.parquet.embedding import column_names, embed
 from lakebloom.sbbf import sizing
 from lakebloom.spark.build.job import failures_named, interruptible, parallelism

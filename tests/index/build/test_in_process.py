@@ -15,9 +15,9 @@ from lakebloom.errors import BuildFailedError, StorageError
 from lakebloom.index.build import in_process
 from lakebloom.index.build.create import create_index
 from lakebloom.index.build.in_process import is_small
-from lakebloom.index.build.phases import Phases
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.config import BloomIndexConfig
+from lakebloom.index.operation import Phases
 from lakebloom.tables.file_identity import TableFile
 from tests.index.local_builder import source_of, workshop, write_parquet
 

@@ -17,7 +17,8 @@ from tests.index.meddling import Passing
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup, Progress
+    from lakebloom.display.progress import Progress
+    from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup
     from lakebloom.index.catalog import Catalog
     from lakebloom.storage import Buffer, Buffers
     from lakebloom.store.records import SourceRecord

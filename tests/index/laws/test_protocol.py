@@ -13,11 +13,11 @@ import pytest
 
 from lakebloom.errors import AlreadyExistsError, IndexNotFoundError
 from lakebloom.index.build.create import _newest, _replaced
-from lakebloom.index.build.run import require_stored
 from lakebloom.index.catalog import Index, require_active
 from lakebloom.index.maintain.lifecycle import delete_index, restore_index
 from lakebloom.index.maintain.repair import remove_index
 from lakebloom.index.maintain.vacuum import removal_of, vacuum_index
+from lakebloom.index.operation import require_stored
 from lakebloom.store import log as log_module
 from lakebloom.store.log import HINT, Log, decode_entry, entry_path
 from lakebloom.store.records import Entry, FileRecord, SegmentRecord

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom
-from lakebloom.index.build.plan import Progress
+from lakebloom.display.progress import Progress
 from tests.spark.support import keys
 
 if TYPE_CHECKING:

@@ -18,20 +18,18 @@ from lakebloom.errors import (
     UnsupportedSourceError,
 )
 from lakebloom.index.build import estimate
-from lakebloom.index.build.phases import Phases
 from lakebloom.index.build.price import PriceTag
 from lakebloom.index.build.run import (
     MOST_GLOBAL_FPP,
     PARQUET,
-    discarding,
     plan_build,
     require_buildable,
-    require_stored,
     require_takeable,
     resized_globals,
     run_build,
     shape_of,
 )
+from lakebloom.index.operation import Phases, discarding, require_stored
 from lakebloom.index.reports import BuildReport
 from lakebloom.store.global_filters import write_global
 from lakebloom.store.log import WRITER, now_ms

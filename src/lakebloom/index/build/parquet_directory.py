@@ -20,7 +20,8 @@ from lakebloom.tables.parquet.open import open_source, reading
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup, Progress
+    from lakebloom.display.progress import Progress
+    from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup
     from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["ParquetDirectory", "parquet_source"]

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from lakebloom.index.operation import new_operation_id
 from lakebloom.store.records import Granularity, SegmentRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from lakebloom.display.progress import Progress
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.sbbf.filter import Sbbf
     from lakebloom.store.records import SourceRecord
@@ -26,11 +28,6 @@ if TYPE_CHECKING:
 
 GLOBAL_BLOCK_STEP = 5040
 """Global filters have a multiple of this many blocks: it has many divisors, so folding can stop close to any size."""
-
-
-def new_operation_id() -> str:
-    """Return what the names of all files that one operation writes begin with, so that it can take them back."""
-    return uuid.uuid4().hex[:12]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +100,6 @@ class GroupResult(msgspec.Struct, frozen=True):
     filters_taken: int = 0
     """How many filters are those of the files themselves."""
     read_anyway: tuple[ReadAnyway, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a build is."""
-
-    files_done: int
-    files: int
-    bytes_done: int
-    bytes: int
-    rows_done: int
 
 
 @dataclass(frozen=True, slots=True)

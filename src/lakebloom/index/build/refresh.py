@@ -20,15 +20,11 @@ import numpy as np
 from lakebloom.errors import CommitConflictError, IndexStateError, InvalidArgumentError, LakebloomError
 from lakebloom.index.build.create import require_something, store_globals, summary_of
 from lakebloom.index.build.estimate import Shape
-from lakebloom.index.build.phases import Phases
-from lakebloom.index.build.plan import BuildResult, new_operation_id
+from lakebloom.index.build.plan import BuildResult
 from lakebloom.index.build.run import (
     MOST_GLOBAL_FPP,
-    discard,
-    discarding,
     grows_at,
     plan_build,
-    require_stored,
     require_takeable,
     resized_globals,
     run_build,
@@ -38,6 +34,7 @@ from lakebloom.index.catalog import require_active
 from lakebloom.index.maintain.damage import examine
 from lakebloom.index.maintain.optimize import compacted, moved_globals, require_base
 from lakebloom.index.maintain.shrinkage import files_gone, is_mostly_gone, shrinkage
+from lakebloom.index.operation import Phases, discard, discarding, new_operation_id, require_stored
 from lakebloom.index.reports import BuildReport
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.store.global_filters import read_global, write_global

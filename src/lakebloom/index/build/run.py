@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lakebloom.errors import BuildFailedError, InvalidArgumentError, StorageError
+from lakebloom.errors import InvalidArgumentError
 from lakebloom.index.build import estimate
 from lakebloom.index.build.plan import GLOBAL_BLOCK_STEP, BuildPlan, BuildResult, group_files
+from lakebloom.index.operation import discard
 from lakebloom.sbbf import sizing
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 from lakebloom.storage import require_writable
 from lakebloom.storage.permissions import match_table
-from lakebloom.store.records import FOLDERS
 from lakebloom.tables.file_identity import is_reachable
 from lakebloom.tables.parquet.columns import ColumnSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from lakebloom.index.build.plan import Builder, Progress
+    from lakebloom.display.progress import Progress
+    from lakebloom.index.build.plan import Builder
     from lakebloom.index.catalog import Catalog, Index
     from lakebloom.index.settings import Settings
-    from lakebloom.store.records import ConfigRecord, Entry, SourceRecord
+    from lakebloom.store.records import ConfigRecord, SourceRecord
     from lakebloom.tables.file_identity import TableFile
 
 PARQUET = "parquet"
@@ -149,58 +149,6 @@ def run_build(
     except Exception:
         discard(index, plan.build_id)
         raise
-
-
-@contextmanager
-def discarding(index: Index, operation_id: str) -> Iterator[None]:
-    """Delete what an operation wrote if its commit fails.
-
-    Not after a StorageError or an interruption: either may hide that the commit was stored after all, and then its
-    files must stay. Vacuum finds out.
-    """
-    try:
-        yield
-    except (StorageError, KeyboardInterrupt):
-        raise
-    except Exception:
-        discard(index, operation_id)
-        raise
-
-
-_LISTED_ONE_BY_ONE = 16
-"""Up to so many new directories are listed by themselves, and not with all others."""
-
-
-def require_stored(index: Index, entry: Entry, base: Entry | None = None) -> Entry:
-    """Return an entry about to be committed. Raises BuildFailedError unless all its files are there.
-
-    Those that ``base`` has are not looked at. A vacuum removes files that no version names once they are older than
-    its grace period: a build may have taken longer, or the clock of a store may have jumped.
-    """
-    known = frozenset[str]() if base is None else base.paths
-    sizes = {file.path: file.size_bytes for file in entry.files if file.path not in known}
-    folders = {path.rpartition("/")[0] for path in sizes}
-    if len(folders) > _LISTED_ONE_BY_ONE:
-        folders = {folder.partition("/")[0] for folder in folders}
-    stored = {file.path: file.size_bytes for folder in sorted(folders) for file in index.storage.list(folder)}
-    for path, size_bytes in sizes.items():
-        if stored.get(path) != size_bytes:
-            raise BuildFailedError(
-                f"cannot commit to index {index.name!r}: a file that was built for it is not there any more",
-                found=f"{path} with {stored[path]} bytes instead of {size_bytes}" if path in stored else f"no {path}",
-                hint="run it again; if a vacuum ran meanwhile, give it a longer spark.lakebloom.vacuum.graceMs",
-            )
-    return entry
-
-
-def discard(index: Index, operation_id: str, committed: Entry | None = None) -> None:
-    """Delete what an operation wrote and did not commit. What cannot be deleted now is left to vacuum."""
-    named = frozenset[str]() if committed is None else committed.paths
-    with suppress(StorageError):
-        written = [file.path for folder in FOLDERS for file in index.storage.list(folder)]
-        for path in written:
-            if f"/{operation_id}-" in path and path not in named:
-                index.storage.delete(path)
 
 
 def resized_globals(result: BuildResult, config: ConfigRecord) -> BuildResult:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from lakebloom.display.progress import Progress
 from lakebloom.errors import CommitConflictError
-from lakebloom.index.build.plan import Progress, new_operation_id
-from lakebloom.index.build.run import discarding, require_stored
 from lakebloom.index.catalog import require_same
+from lakebloom.index.operation import discarding, new_operation_id, require_stored
 from lakebloom.index.reports import OperationReport
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.store.merge import merge_segments

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from lakebloom.display.progress import Progress
 from lakebloom.errors import CommitConflictError, CorruptIndexError, NotFoundError
-from lakebloom.index.build.plan import Progress
 from lakebloom.index.reports import VacuumReport
 from lakebloom.store.log import HINT, entry_path
 from lakebloom.store.records import FOLDERS

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lakebloom.display.progress import Progress
 from lakebloom.errors import BloomIndexError, DataFileError, LakebloomError
-from lakebloom.index.build.plan import Progress
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.sbbf.layers import mix

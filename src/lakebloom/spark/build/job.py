@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 
+from lakebloom.display.progress import Progress
 from lakebloom.errors import BuildFailedError, EncryptedFileError, InvalidArgumentError
 from lakebloom.index.build.in_process import build_here, is_small
-from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup, GroupResult, Progress
+from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup, GroupResult
 from lakebloom.index.build.task import build_segment
 from lakebloom.sbbf.kernels import load_compiled
 from lakebloom.spark.build.changed_files import settled, with_skipped, without_changed

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakebloom.display.progress import Progress
 from lakebloom.errors import StorageError
-from lakebloom.index.build.plan import BuildPlan, FileGroup, Progress
+from lakebloom.index.build.plan import BuildPlan, FileGroup
 
 if TYPE_CHECKING:
     from lakebloom.storage import Storage

@@ -1,0 +1,103 @@
+"""One operation on an index: its name in files, the time of its phases, its files until they are committed.
+
+Loads little: ``Phases`` begins to count before the modules that it times are there.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import BuildFailedError, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from lakebloom.index.catalog import Index
+    from lakebloom.store.records import Entry
+
+__all__ = ["Phases", "discard", "discarding", "new_operation_id", "require_stored"]
+
+
+def new_operation_id() -> str:
+    """Return what the names of all files that one operation writes begin with, so that it can take them back."""
+    return uuid.uuid4().hex[:12]
+
+
+@dataclass(slots=True)
+class Phases:
+    """How long each phase of an operation took. Together they are all of its time, from ``Phases()`` on."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    clock: Callable[[], float] = time.perf_counter
+    _counted_to_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._counted_to_s = self.clock()
+
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Add the time of a block to a phase, with what came since the phase before."""
+        try:
+            yield
+        finally:
+            now_s = self.clock()
+            self.seconds[name] = self.seconds.get(name, 0.0) + now_s - self._counted_to_s
+            self._counted_to_s = now_s
+
+
+@contextmanager
+def discarding(index: Index, operation_id: str) -> Iterator[None]:
+    """Delete what an operation wrote if its commit fails.
+
+    Not after a StorageError or an interruption: either may hide that the commit was stored after all, and then its
+    files must stay. Vacuum finds out.
+    """
+    try:
+        yield
+    except (StorageError, KeyboardInterrupt):
+        raise
+    except Exception:
+        discard(index, operation_id)
+        raise
+
+
+_LISTED_ONE_BY_ONE = 16
+"""Up to so many new directories are listed by themselves, and not with all others."""
+
+
+def require_stored(index: Index, entry: Entry, base: Entry | None = None) -> Entry:
+    """Return an entry about to be committed. Raises BuildFailedError unless all its files are there.
+
+    Those that ``base`` has are not looked at. A vacuum removes files that no version names once they are older than
+    its grace period: a build may have taken longer, or the clock of a store may have jumped.
+    """
+    known = frozenset[str]() if base is None else base.paths
+    sizes = {file.path: file.size_bytes for file in entry.files if file.path not in known}
+    folders = {path.rpartition("/")[0] for path in sizes}
+    if len(folders) > _LISTED_ONE_BY_ONE:
+        folders = {folder.partition("/")[0] for folder in folders}
+    stored = {file.path: file.size_bytes for folder in sorted(folders) for file in index.storage.list(folder)}
+    for path, size_bytes in sizes.items():
+        if stored.get(path) != size_bytes:
+            raise BuildFailedError(
+                f"cannot commit to index {index.name!r}: a file that was built for it is not there any more",
+                found=f"{path} with {stored[path]} bytes instead of {size_bytes}" if path in stored else f"no {path}",
+                hint="run it again; if a vacuum ran meanwhile, give it a longer spark.lakebloom.vacuum.graceMs",
+            )
+    return entry
+
+
+def discard(index: Index, operation_id: str, committed: Entry | None = None) -> None:
+    """Delete what an operation wrote and did not commit. What cannot be deleted now is left to vacuum."""
+    from lakebloom.store.records import FOLDERS  # here and not above: see the beginning
+
+    named = frozenset[str]() if committed is None else committed.paths
+    with suppress(StorageError):
+        written = [file.path for folder in FOLDERS for file in index.storage.list(folder)]
+        for path in written:
+            if f"/{operation_id}-" in path and path not in named:
+                index.storage.delete(path)
