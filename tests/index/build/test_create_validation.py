@@ -259,7 +259,7 @@ def test_files_that_may_not_be_read(lake: Lake, monkeypatch: pytest.MonkeyPatch)
     def refuse(uri: str, *args: object, **kwargs: object) -> None:
         raise errors.AccessDeniedError(f"could not read {uri}", found="403")
 
-    monkeypatch.setattr("lakebloom.index.build.estimate.ParquetColumns", refuse)
+    monkeypatch.setattr("lakebloom.index.units.ParquetColumns", refuse)
     lake.fill(range(3))
     with pytest.raises(errors.AccessDeniedError, match=r"f0\.parquet"):
         lake.create(BloomIndexConfig(NAME, ["k"]))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakebloom import BloomIndexConfig, col
-from lakebloom.index.build.task import spans_of
+from lakebloom.index.units import spans_of
 from lakebloom.store.records import ColumnRecord, SourceRecord
 from lakebloom.tables.parquet.columns import RowGroupShape
 from tests.index.lake import NAME, Lake

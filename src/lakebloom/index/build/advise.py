@@ -9,9 +9,9 @@ from lakebloom.errors import LakebloomError, NoFilesError, UnsupportedTypeError
 from lakebloom.index.build.column_advice import ColumnAdvice, ColumnSample, TableShape, refused, worth
 from lakebloom.index.build.column_sampling import chosen_files, sampled_columns
 from lakebloom.index.build.create import find_column
-from lakebloom.index.build.estimate import sample_shape
 from lakebloom.index.build.parquet_directory import parquet_source
 from lakebloom.index.build.run import PARQUET
+from lakebloom.index.units import sample_shape
 from lakebloom.store.records import ColumnRecord
 from lakebloom.tables.columns import arrow_type, format_name, parse_name
 from lakebloom.tables.file_identity import is_reachable

@@ -12,6 +12,7 @@ from lakebloom.tables.columns import format_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lakebloom.index.units import Shape
     from lakebloom.store.records import ConfigRecord, SourceRecord
     from lakebloom.tables.file_identity import TableFile
 
@@ -40,7 +41,7 @@ class PriceTag(Printable):
 
     @classmethod
     def of(
-        cls, config: ConfigRecord, source: SourceRecord, files: Sequence[TableFile], shape: estimate.Shape, fpp: float
+        cls, config: ConfigRecord, source: SourceRecord, files: Sequence[TableFile], shape: Shape, fpp: float
     ) -> PriceTag:
         """Return the price of an index with this configuration over a table of this shape."""
         units = max(1, round(shape.units))

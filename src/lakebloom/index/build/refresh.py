@@ -19,7 +19,6 @@ import numpy as np
 
 from lakebloom.errors import CommitConflictError, IndexStateError, InvalidArgumentError, LakebloomError
 from lakebloom.index.build.create import require_something, store_globals, summary_of
-from lakebloom.index.build.estimate import Shape
 from lakebloom.index.build.plan import BuildResult
 from lakebloom.index.build.run import (
     MOST_GLOBAL_FPP,
@@ -37,6 +36,7 @@ from lakebloom.index.maintain.shrinkage import files_gone, is_mostly_gone, shrin
 from lakebloom.index.operation import Phases, discard, discarding, new_operation_id, require_stored
 from lakebloom.index.reports import BuildReport
 from lakebloom.index.snapshot import Snapshot
+from lakebloom.index.units import Shape
 from lakebloom.store.global_filters import read_global, write_global
 from lakebloom.tables.columns import format_name
 from lakebloom.tables.file_identity import unlike

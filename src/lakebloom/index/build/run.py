@@ -10,6 +10,7 @@ from lakebloom.errors import InvalidArgumentError
 from lakebloom.index.build import estimate
 from lakebloom.index.build.plan import GLOBAL_BLOCK_STEP, BuildPlan, BuildResult, group_files
 from lakebloom.index.operation import discard
+from lakebloom.index.units import Shape, sample_shape
 from lakebloom.sbbf import sizing
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 from lakebloom.storage import require_writable
@@ -45,9 +46,7 @@ class Workshop:
     progress: Callable[[Progress], None] | None = None
 
 
-def shape_of(
-    workshop: Workshop, config: ConfigRecord, source: SourceRecord, files: Sequence[TableFile]
-) -> estimate.Shape:
+def shape_of(workshop: Workshop, config: ConfigRecord, source: SourceRecord, files: Sequence[TableFile]) -> Shape:
     """Return about how many units and rows some files have. Raises what is wrong with them where none can be read."""
     if config.allow_plaintext_filters or not all(is_reachable(file.uri) for file in files):
         if config.granularity != "file":
@@ -56,10 +55,10 @@ def shape_of(
                 found=f"granularity {config.granularity!r} for {files[0].uri}",
                 hint='use granularity="file"',
             )
-        return estimate.Shape(units=len(files), rows=0)
+        return Shape(units=len(files), rows=0)
     if source.format != PARQUET:
-        return estimate.Shape(units=len(files), rows=0)
-    return estimate.sample_shape(
+        return Shape(units=len(files), rows=0)
+    return sample_shape(
         files, _specs(config), config.granularity, workshop.catalog.options, case_sensitive=source.case_sensitive
     )
 
@@ -70,7 +69,7 @@ def plan_build(
     source: SourceRecord,
     files: Sequence[TableFile],
     all_files: Sequence[TableFile],
-    shape: estimate.Shape,
+    shape: Shape,
     *,
     from_embedded: bool = False,
 ) -> BuildPlan:

@@ -6,10 +6,10 @@ the plan asks for global filters, the same hashes go into a partial one for each
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakebloom.index.build.tile_builder import TileBuilder
+from lakebloom.index.units import Span
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.store.segments import SegmentWriter
 from lakebloom.store.unit_table import ColumnFacts, Unit
@@ -22,16 +22,6 @@ if TYPE_CHECKING:
     from lakebloom.tables.file_identity import TableFile
 
 _FULL = 1 - 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """The rows of a unit, and the row groups that overlap them."""
-
-    row_start: int
-    row_count: int
-    row_group_start: int = 0
-    row_group_count: int = 0
 
 
 class SegmentBuilder:

@@ -13,12 +13,11 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from lakebloom.errors import DataFileError, LakebloomError
 from lakebloom.index.build.embedded_import import filters_of
 from lakebloom.index.build.plan import GroupResult, SkippedFile, summed
-from lakebloom.index.build.segment_builder import SegmentBuilder, Span
+from lakebloom.index.build.segment_builder import SegmentBuilder
+from lakebloom.index.units import Span, spans_of
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.storage import open_index_storage
 from lakebloom.tables.file_identity import is_same
@@ -36,33 +35,13 @@ if TYPE_CHECKING:
     from lakebloom.sbbf.filter import Sbbf
     from lakebloom.sbbf.kernels import BoolArray, HashArray
     from lakebloom.storage import Storage
-    from lakebloom.store.records import Granularity
     from lakebloom.tables.file_identity import TableFile
-    from lakebloom.tables.parquet.columns import RowGroupShape
 
 
 class _FileSkippedError(Exception):
     def __init__(self, file: TableFile, code: str, reason: str) -> None:
         super().__init__(reason)
         self.skipped = SkippedFile(file.uri, code, reason)
-
-
-def spans_of(row_groups: Sequence[RowGroupShape], granularity: Granularity) -> list[Span]:
-    """Divide a file into units. A file without rows is one empty unit, so that it counts as known."""
-    num_rows = sum(group.row_count for group in row_groups)
-    if granularity == "file" or num_rows == 0:
-        return [Span(0, num_rows, 0, len(row_groups))]
-    if granularity == "row_group":
-        return [Span(group.row_start, group.row_count, i, 1) for i, group in enumerate(row_groups)]
-    assert isinstance(granularity, int)
-    starts = np.array([group.row_start for group in row_groups])
-    spans = []
-    for start in range(0, num_rows, granularity):
-        count = min(granularity, num_rows - start)
-        first = int(np.searchsorted(starts, start, side="right")) - 1
-        last = int(np.searchsorted(starts, start + count - 1, side="right")) - 1
-        spans.append(Span(start, count, first, last - first + 1))
-    return spans
 
 
 def build_segment(plan: BuildPlan, group: FileGroup, storage: Storage | None = None) -> tuple[GroupResult, list[Sbbf]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import LakebloomError, TableShrunkError
-from lakebloom.index.build.estimate import sample_shape
+from lakebloom.index.units import sample_shape
 from lakebloom.tables.file_identity import is_reachable
 from lakebloom.tables.parquet.columns import ColumnSpec
 

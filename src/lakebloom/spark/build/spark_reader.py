@@ -22,7 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from lakebloom.index.build.plan import BuildPlan, FileGroup, GroupResult
-from lakebloom.index.build.segment_builder import SegmentBuilder, Span
+from lakebloom.index.build.segment_builder import SegmentBuilder
+from lakebloom.index.units import Span
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.sbbf.kernels import load_compiled
 from lakebloom.spark.build.expressions import canonical_hash

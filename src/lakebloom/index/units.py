@@ -1,0 +1,98 @@
+"""How files are divided into units, and about how many of them a table has. From footers, not from data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakebloom.errors import LakebloomError
+from lakebloom.tables.parquet.columns import ParquetColumns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from lakebloom.store.records import Granularity
+    from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.parquet.columns import ColumnSpec, RowGroupShape
+
+__all__ = ["Shape", "Span", "sample_shape", "spans_of"]
+
+_SAMPLED_FILES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The rows of a unit, and the row groups that overlap them."""
+
+    row_start: int
+    row_count: int
+    row_group_start: int = 0
+    row_group_count: int = 0
+
+
+def spans_of(row_groups: Sequence[RowGroupShape], granularity: Granularity) -> list[Span]:
+    """Divide a file into units. A file without rows is one empty unit, so that it counts as known."""
+    num_rows = sum(group.row_count for group in row_groups)
+    if granularity == "file" or num_rows == 0:
+        return [Span(0, num_rows, 0, len(row_groups))]
+    if granularity == "row_group":
+        return [Span(group.row_start, group.row_count, i, 1) for i, group in enumerate(row_groups)]
+    assert isinstance(granularity, int)
+    starts = np.array([group.row_start for group in row_groups])
+    spans = []
+    for start in range(0, num_rows, granularity):
+        count = min(granularity, num_rows - start)
+        first = int(np.searchsorted(starts, start, side="right")) - 1
+        last = int(np.searchsorted(starts, start + count - 1, side="right")) - 1
+        spans.append(Span(start, count, first, last - first + 1))
+    return spans
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How many units and rows a table has, and how many bytes its indexed columns, about."""
+
+    units: float
+    rows: float
+    column_bytes: float = 0.0
+    """As they are stored; 0 where only a scan can tell."""
+
+
+def sample_shape(
+    files: Sequence[TableFile],
+    columns: Sequence[ColumnSpec],
+    granularity: Granularity,
+    options: Mapping[str, str],
+    *,
+    case_sensitive: bool = False,
+) -> Shape:
+    """Return the shape of a Parquet table from the footers of a few files, spread over all of them.
+
+    Files that cannot be read will be skipped by the build and are left out here. Raises AccessDeniedError,
+    DataFileError, UnsupportedTypeError or whatever is wrong with the first of them where none can be read.
+    """
+    step = max(1, len(files) // _SAMPLED_FILES)
+    rows = units = size_bytes = column_bytes = read = 0
+    problem: LakebloomError | None = None
+    for file in files[::step]:
+        try:
+            with ParquetColumns(file.uri, columns, options, case_sensitive=case_sensitive) as reader:
+                rows += reader.num_rows
+                column_bytes += reader.column_bytes
+                units += len(spans_of(reader.row_groups, granularity))
+        except LakebloomError as error:
+            problem = problem or error
+            continue
+        size_bytes += file.size_bytes
+        read += 1
+    if not read:
+        assert problem is not None
+        raise problem
+    share = size_bytes / max(1, sum(file.size_bytes for file in files))
+    return Shape(
+        units=max(len(files), units / read * len(files)),
+        rows=rows / share if share else 0,
+        column_bytes=column_bytes / share if share else 0,
+    )
