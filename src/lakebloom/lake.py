@@ -46,24 +46,19 @@ if TYPE_CHECKING:
     from lakebloom.index.build.column_advice import ColumnAdvice
     from lakebloom.index.build.price import PriceTag
     from lakebloom.index.build.refresh import RefreshMode
+    from lakebloom.index.build.report import BuildReport
     from lakebloom.index.build.run import Workshop
     from lakebloom.index.config import BloomIndexConfig
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.index.lookup.file_reads import Unindexed
     from lakebloom.index.lookup.lookup import Lookups
-    from lakebloom.index.maintain.repair import Salvage
+    from lakebloom.index.maintain.repair import RepairReport, Salvage
     from lakebloom.index.maintain.status import IndexStatus
+    from lakebloom.index.maintain.vacuum import VacuumReport
+    from lakebloom.index.maintain.verify import VerifyReport
     from lakebloom.index.query.join_filters import JoinFilters
     from lakebloom.index.query.scan_reports import LastQuery, QueryReport
-    from lakebloom.index.reports import (
-        BuildReport,
-        IndexRecord,
-        OperationReport,
-        RepairReport,
-        VacuumReport,
-        VerifyReport,
-        VersionRecord,
-    )
+    from lakebloom.index.reports import IndexRecord, OperationReport, VersionRecord
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.tree import Predicate
     from lakebloom.spark.auto_refresh import WriteWatch

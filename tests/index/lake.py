@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from lakebloom.index.reports import BuildReport, VacuumReport
+    from lakebloom.index.build.report import BuildReport
+    from lakebloom.index.maintain.vacuum import VacuumReport
     from lakebloom.predicate.tree import Predicate
     from lakebloom.storage import Storage
     from lakebloom.store.records import Entry

@@ -12,9 +12,11 @@ from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.display.tables import RecordTable
 from lakebloom.errors import InvalidArgumentError, StorageError
 from lakebloom.index.build.plan import SkippedFile
+from lakebloom.index.build.report import BuildReport
 from lakebloom.index.maintain.lifecycle import delete_index, restore_index
 from lakebloom.index.maintain.optimize import optimize_index
-from lakebloom.index.reports import BuildReport, IndexRecord, VacuumReport, VersionRecord
+from lakebloom.index.maintain.vacuum import VacuumReport
+from lakebloom.index.reports import IndexRecord, VersionRecord
 from tests.index.lake import NAME, Lake
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakebloom.display.tables import Printable
@@ -12,10 +12,7 @@ from lakebloom.sbbf import sizing
 from lakebloom.tables.columns import format_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from lakebloom.errors import LakebloomError
-    from lakebloom.index.build.plan import BuildResult, ReadAnyway, SkippedFile
     from lakebloom.index.catalog import Catalog
     from lakebloom.store.log import Log
     from lakebloom.store.records import Entry
@@ -163,85 +160,6 @@ def history_of(log: Log) -> list[VersionRecord]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class BuildReport(Printable):
-    """What a create or refresh built."""
-
-    name: str
-    version: int
-    committed: bool
-    files: int
-    units: int
-    rows: int
-    fpp: float
-    bytes_read: int
-    bytes_written: int
-    skipped: tuple[SkippedFile, ...] = ()
-    seconds: dict[str, float] = field(default_factory=dict)
-    filters_taken: int = 0
-    """How many filters are those of the files themselves (``from_embedded``)."""
-    read_anyway: tuple[ReadAnyway, ...] = ()
-    """The columns whose filters could not be taken, and why."""
-    left_out: tuple[str, ...] = ()
-    """What was asked for and could not be built, and why."""
-
-    def shown(self) -> list[tuple[str, str]]:
-        """Return the fields as (name, text), what concerns ``from_embedded`` only if it was asked for."""
-        if not self.committed:
-            return [("name", self.name), ("version", f"{self.version:,}"), ("result", self.result)]
-        *rows, taken, anyway, left_out = Printable.shown(self)
-        rows += [taken, anyway] if self.filters_taken or self.read_anyway else []
-        return [*rows, left_out] if self.left_out else rows
-
-    @property
-    def result(self) -> str:
-        """What became of it, in words."""
-        if self.committed:
-            return "committed"
-        if self.skipped:
-            return f"nothing indexed: none of {len(self.skipped):,} new files could be read"
-        return NOTHING_TO_DO
-
-    @classmethod
-    def of(cls, entry: Entry, result: BuildResult, seconds: dict[str, float]) -> BuildReport:
-        """Return the report of a build that was committed as ``entry``."""
-        segments = result.segments
-        return cls(
-            name=entry.config.name,
-            version=entry.version,
-            committed=True,
-            files=sum(segment.num_files for segment in segments),
-            units=sum(segment.num_units for segment in segments),
-            rows=sum(segment.num_rows for segment in segments),
-            fpp=max((segment.fpp for segment in segments), default=0.0),
-            bytes_read=sum(group.bytes_read for group in result.groups),
-            bytes_written=sum(segment.size_bytes for segment in segments),
-            skipped=result.skipped,
-            seconds=dict(seconds),
-            filters_taken=result.filters_taken,
-            read_anyway=result.read_anyway,
-            left_out=_left_out(entry),
-        )
-
-    def with_seconds(self, seconds: Mapping[str, float]) -> BuildReport:
-        """Return the report with the times of these phases."""
-        return replace(self, seconds=dict(seconds))
-
-    @classmethod
-    def unchanged(cls, entry: Entry, seconds: dict[str, float], skipped: tuple[SkippedFile, ...] = ()) -> BuildReport:
-        """Return the report of a refresh that found nothing to do, or nothing that it could read."""
-        return cls(entry.config.name, entry.version, False, 0, 0, 0, 0.0, 0, 0, skipped, dict(seconds))
-
-
-def _left_out(entry: Entry) -> tuple[str, ...]:
-    built = {record.column for record in entry.global_filters}
-    return tuple(
-        f"{format_name(column.path)} has no global filter: it would be full at spark.lakebloom.global.maxBytes"
-        for number, column in enumerate(entry.config.columns)
-        if entry.config.global_filter and number not in built
-    )
-
-
-@dataclass(frozen=True, slots=True, repr=False)
 class OperationReport(Printable):
     """What an operation on the log did."""
 
@@ -261,58 +179,3 @@ class OperationReport(Printable):
     def of(cls, entry: Entry, *, committed: bool) -> OperationReport:
         """Return the report of the entry that is now the newest."""
         return cls(entry.config.name, entry.version, entry.operation, committed, len(entry.segments))
-
-
-@dataclass(frozen=True, slots=True)
-class VacuumReport(Printable):
-    """What a vacuum removed."""
-
-    name: str
-    versions_removed: int
-    files_removed: int
-
-
-@dataclass(frozen=True, slots=True)
-class VerifyReport(Printable):
-    """What a verification found."""
-
-    name: str
-    version: int
-    corrupt: tuple[str, ...] = ()
-    """Files of the index that are not what was written; with any, nothing else was looked at."""
-    files_checked: int = 0
-    values_checked: int = 0
-    false_negatives: int = 0
-    unreadable: tuple[str, ...] = ()
-    """Files that could not be read, of the table or of the index: nothing is known of them."""
-    stale: tuple[str, ...] = ()
-    """Files that changed since they were indexed."""
-    missing: tuple[str, ...] = ()
-    """Files that are gone."""
-    not_indexed: tuple[str, ...] = ()
-    """Files that came since."""
-    orphaned: tuple[str, ...] = ()
-    """Files in the index's directory that none of its versions names."""
-    proven: bool = True
-    """False where files of the index are corrupt or could not be read, so that the data was not looked at."""
-
-    def shown(self) -> list[tuple[str, str]]:
-        """Return the fields as (name, text)."""
-        return Printable.shown(self)[:-1]
-
-    @property
-    def ok(self) -> bool:
-        """True where nothing is corrupt, all of the index was read, and no value is missing from its filter."""
-        return self.proven and not self.corrupt and self.false_negatives == 0
-
-
-@dataclass(frozen=True, slots=True)
-class RepairReport(Printable):
-    """What a repair did."""
-
-    name: str
-    version: int
-    done: tuple[str, ...] = ()
-    """What was damaged, and what became of it; nothing where nothing was."""
-    left: tuple[str, ...] = ()
-    """What is still to be done, because it needs Spark."""

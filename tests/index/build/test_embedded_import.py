@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from lakebloom.index.reports import BuildReport
+    from lakebloom.index.build.report import BuildReport
 
 ROW_GROUPS = BloomIndexConfig(NAME, ["k", "s", "n"], granularity="row_group", fpp=1e-4)
 UTC = datetime.timezone.utc

@@ -23,7 +23,8 @@ from tests.index.meddling import Passing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lakebloom.index.reports import BuildReport, RepairReport
+    from lakebloom.index.build.report import BuildReport
+    from lakebloom.index.maintain.repair import RepairReport
     from lakebloom.storage import Storage, Views
 
 QUESTIONS = questions([5, 45])

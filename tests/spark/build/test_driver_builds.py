@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakebloom.index.reports import BuildReport
+    from lakebloom.index.build.report import BuildReport
 
 pytestmark = pytest.mark.spark
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from lakebloom import Lakebloom
     from lakebloom.index.build.price import PriceTag
-    from lakebloom.index.reports import BuildReport
+    from lakebloom.index.build.report import BuildReport
 
 __all__ = ["add_to"]
 

@@ -14,7 +14,7 @@ from lakebloom.cli.output import plain
 from lakebloom.display.tables import amount, text_of
 
 if TYPE_CHECKING:
-    from lakebloom.index.reports import VerifyReport
+    from lakebloom.index.maintain.verify import VerifyReport
 
 __all__ = ["add_to"]
 

@@ -19,6 +19,7 @@ from lakebloom.errors import (
 )
 from lakebloom.index.build import estimate
 from lakebloom.index.build.price import PriceTag
+from lakebloom.index.build.report import BuildReport
 from lakebloom.index.build.run import (
     MOST_GLOBAL_FPP,
     PARQUET,
@@ -30,7 +31,6 @@ from lakebloom.index.build.run import (
     shape_of,
 )
 from lakebloom.index.operation import Phases, discarding, require_stored
-from lakebloom.index.reports import BuildReport
 from lakebloom.store.global_filters import write_global
 from lakebloom.store.log import WRITER, now_ms
 from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, GlobalRecord

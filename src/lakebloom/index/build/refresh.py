@@ -20,6 +20,7 @@ import numpy as np
 from lakebloom.errors import CommitConflictError, IndexStateError, InvalidArgumentError, LakebloomError
 from lakebloom.index.build.create import require_something, store_globals, summary_of
 from lakebloom.index.build.plan import BuildResult
+from lakebloom.index.build.report import BuildReport
 from lakebloom.index.build.run import (
     MOST_GLOBAL_FPP,
     grows_at,
@@ -34,7 +35,6 @@ from lakebloom.index.maintain.damage import examine
 from lakebloom.index.maintain.optimize import compacted, moved_globals, require_base
 from lakebloom.index.maintain.shrinkage import files_gone, is_mostly_gone, shrinkage
 from lakebloom.index.operation import Phases, discard, discarding, new_operation_id, require_stored
-from lakebloom.index.reports import BuildReport
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.index.units import Shape
 from lakebloom.store.global_filters import read_global, write_global

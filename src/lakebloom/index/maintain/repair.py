@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
+from lakebloom.display.tables import Printable
 from lakebloom.errors import CorruptIndexError, IndexFormatError, IndexNotFoundError, NotFoundError
 from lakebloom.index.catalog import require_same
 from lakebloom.index.maintain.damage import examine
 from lakebloom.index.maintain.vacuum import removal_of
-from lakebloom.index.reports import OperationReport, RepairReport
+from lakebloom.index.reports import OperationReport
 from lakebloom.store.log import entry_path
 from lakebloom.store.records import FOLDERS, ColumnRecord, ConfigRecord, Entry, SourceRecord
 
@@ -27,11 +28,21 @@ if TYPE_CHECKING:
 
     from lakebloom.index.catalog import Catalog, Index
     from lakebloom.index.maintain.damage import Damage
-    from lakebloom.index.reports import BuildReport
 
-    Refresh: TypeAlias = Callable[[Literal["quick", "full"]], BuildReport]
 
-__all__ = ["Rebuild", "Salvage", "remove_index", "repair_index"]
+__all__ = ["Rebuild", "Rebuilt", "RepairReport", "Salvage", "remove_index", "repair_index"]
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport(Printable):
+    """What a repair did."""
+
+    name: str
+    version: int
+    done: tuple[str, ...] = ()
+    """What was damaged, and what became of it; nothing where nothing was."""
+    left: tuple[str, ...] = ()
+    """What is still to be done, because it needs Spark."""
 
 
 class Salvage(msgspec.Struct, frozen=True):
@@ -41,13 +52,33 @@ class Salvage(msgspec.Struct, frozen=True):
     source: SourceRecord
 
 
+class Rebuilt(Protocol):
+    """What a repair tells of a build: the report of a create or refresh has it."""
+
+    @property
+    def version(self) -> int:
+        """The version that it made."""
+
+    @property
+    def committed(self) -> bool:
+        """Whether there was anything to build."""
+
+    @property
+    def files(self) -> int:
+        """How many files were indexed."""
+
+    @property
+    def units(self) -> int:
+        """How many units they have."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rebuild:
     """How to build what was dropped, where there is Spark."""
 
-    refresh: Refresh
+    refresh: Callable[[Literal["quick", "full"]], Rebuilt]
     """Refreshes the index, "quick" or "full"."""
-    create: Callable[[Salvage], BuildReport]
+    create: Callable[[Salvage], Rebuilt]
     """Creates the index anew, in place of the one that is there."""
 
 

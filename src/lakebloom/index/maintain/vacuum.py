@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lakebloom.display.progress import Progress
+from lakebloom.display.tables import Printable
 from lakebloom.errors import CommitConflictError, CorruptIndexError, NotFoundError
-from lakebloom.index.reports import VacuumReport
 from lakebloom.store.log import HINT, entry_path
 from lakebloom.store.records import FOLDERS
 
@@ -28,6 +28,15 @@ if TYPE_CHECKING:
     from lakebloom.index.catalog import Catalog, Index
     from lakebloom.storage import StoredFile
     from lakebloom.store.records import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class VacuumReport(Printable):
+    """What a vacuum removed."""
+
+    name: str
+    versions_removed: int
+    files_removed: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakebloom.display.tables import Printable
 from lakebloom.errors import CorruptIndexError, InvalidArgumentError, NotFoundError
 from lakebloom.index.catalog import require_active
 from lakebloom.index.current_table import recorded_table
 from lakebloom.index.maintain.damage import Damage, examine
 from lakebloom.index.maintain.freshness import freshness
 from lakebloom.index.maintain.verify_files import FileCheck
-from lakebloom.index.reports import VerifyReport
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.store.records import FOLDERS
 
@@ -25,6 +26,40 @@ if TYPE_CHECKING:
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.store.records import Entry
     from lakebloom.tables.file_identity import TableFile
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport(Printable):
+    """What a verification found."""
+
+    name: str
+    version: int
+    corrupt: tuple[str, ...] = ()
+    """Files of the index that are not what was written; with any, nothing else was looked at."""
+    files_checked: int = 0
+    values_checked: int = 0
+    false_negatives: int = 0
+    unreadable: tuple[str, ...] = ()
+    """Files that could not be read, of the table or of the index: nothing is known of them."""
+    stale: tuple[str, ...] = ()
+    """Files that changed since they were indexed."""
+    missing: tuple[str, ...] = ()
+    """Files that are gone."""
+    not_indexed: tuple[str, ...] = ()
+    """Files that came since."""
+    orphaned: tuple[str, ...] = ()
+    """Files in the index's directory that none of its versions names."""
+    proven: bool = True
+    """False where files of the index are corrupt or could not be read, so that the data was not looked at."""
+
+    def shown(self) -> list[tuple[str, str]]:
+        """Return the fields as (name, text)."""
+        return Printable.shown(self)[:-1]
+
+    @property
+    def ok(self) -> bool:
+        """True where nothing is corrupt, all of the index was read, and no value is missing from its filter."""
+        return self.proven and not self.corrupt and self.false_negatives == 0
 
 
 def verify_index(

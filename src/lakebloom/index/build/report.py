@@ -1,0 +1,97 @@
+"""What a create or refresh returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from lakebloom.display.tables import Printable
+from lakebloom.index.reports import NOTHING_TO_DO
+from lakebloom.tables.columns import format_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lakebloom.index.build.plan import BuildResult, ReadAnyway, SkippedFile
+    from lakebloom.store.records import Entry
+
+__all__ = ["BuildReport"]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BuildReport(Printable):
+    """What a create or refresh built."""
+
+    name: str
+    version: int
+    committed: bool
+    files: int
+    units: int
+    rows: int
+    fpp: float
+    bytes_read: int
+    bytes_written: int
+    skipped: tuple[SkippedFile, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
+    filters_taken: int = 0
+    """How many filters are those of the files themselves (``from_embedded``)."""
+    read_anyway: tuple[ReadAnyway, ...] = ()
+    """The columns whose filters could not be taken, and why."""
+    left_out: tuple[str, ...] = ()
+    """What was asked for and could not be built, and why."""
+
+    def shown(self) -> list[tuple[str, str]]:
+        """Return the fields as (name, text), what concerns ``from_embedded`` only if it was asked for."""
+        if not self.committed:
+            return [("name", self.name), ("version", f"{self.version:,}"), ("result", self.result)]
+        *rows, taken, anyway, left_out = Printable.shown(self)
+        rows += [taken, anyway] if self.filters_taken or self.read_anyway else []
+        return [*rows, left_out] if self.left_out else rows
+
+    @property
+    def result(self) -> str:
+        """What became of it, in words."""
+        if self.committed:
+            return "committed"
+        if self.skipped:
+            return f"nothing indexed: none of {len(self.skipped):,} new files could be read"
+        return NOTHING_TO_DO
+
+    @classmethod
+    def of(cls, entry: Entry, result: BuildResult, seconds: dict[str, float]) -> BuildReport:
+        """Return the report of a build that was committed as ``entry``."""
+        segments = result.segments
+        return cls(
+            name=entry.config.name,
+            version=entry.version,
+            committed=True,
+            files=sum(segment.num_files for segment in segments),
+            units=sum(segment.num_units for segment in segments),
+            rows=sum(segment.num_rows for segment in segments),
+            fpp=max((segment.fpp for segment in segments), default=0.0),
+            bytes_read=sum(group.bytes_read for group in result.groups),
+            bytes_written=sum(segment.size_bytes for segment in segments),
+            skipped=result.skipped,
+            seconds=dict(seconds),
+            filters_taken=result.filters_taken,
+            read_anyway=result.read_anyway,
+            left_out=_left_out(entry),
+        )
+
+    def with_seconds(self, seconds: Mapping[str, float]) -> BuildReport:
+        """Return the report with the times of these phases."""
+        return replace(self, seconds=dict(seconds))
+
+    @classmethod
+    def unchanged(cls, entry: Entry, seconds: dict[str, float], skipped: tuple[SkippedFile, ...] = ()) -> BuildReport:
+        """Return the report of a refresh that found nothing to do, or nothing that it could read."""
+        return cls(entry.config.name, entry.version, False, 0, 0, 0, 0.0, 0, 0, skipped, dict(seconds))
+
+
+def _left_out(entry: Entry) -> tuple[str, ...]:
+    built = {record.column for record in entry.global_filters}
+    return tuple(
+        f"{format_name(column.path)} has no global filter: it would be full at spark.lakebloom.global.maxBytes"
+        for number, column in enumerate(entry.config.columns)
+        if entry.config.global_filter and number not in built
+    )
