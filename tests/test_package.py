@@ -32,6 +32,9 @@ LAYERS = [
     ["lake"],
     ["report"],
     ["spark"],
+    ["index.lookup"],
+    ["index.query", "index.build"],
+    ["index.maintain"],
     ["index"],
     ["predicate"],
     ["store"],
@@ -40,8 +43,6 @@ LAYERS = [
     ["storage"],
     ["sizing"],
     ["sbbf"],
-    ["printing"],
-    ["look"],
     ["errors"],
     ["display"],
     ["locks"],
@@ -78,8 +79,13 @@ def imported_modules(path: Path, *, at_runtime: bool = False) -> set[str]:
 
 
 def layer_of(module: str) -> str | None:
-    parts = module.split(".")
-    return parts[1] if parts[0] == "lakebloom" and len(parts) > 1 and parts[1] in LEVEL else None
+    """Return the layer of a module, or of the module that a public name of the package comes from."""
+    package, _, rest = module.partition(".")
+    if package != "lakebloom":
+        return None
+    rest = lakebloom._HOME_OF.get(rest, f"lakebloom.{rest}").partition(".")[2]
+    parts = rest.split(".")
+    return next((layer for size in (2, 1) if (layer := ".".join(parts[:size])) in LEVEL), None)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=module_name)

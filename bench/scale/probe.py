@@ -17,7 +17,7 @@ from bench.results import Result, table
 from bench.scale.units import NAME, Shape, block_of, planted, units_index
 from lakebloom import Lakebloom, col
 from lakebloom.index.catalog import Catalog
-from lakebloom.index.query.pruning import Reader
+from lakebloom.index.query.reader import Reader
 from lakebloom.storage.metered import Metered
 
 MEMORY = """

@@ -25,7 +25,7 @@ from lakebloom.errors import (
 from lakebloom.index.arguments import column_list, kind_of, typed_arguments
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.current_table import recorded_table
-from lakebloom.index.query.pruning import Reader, candidate_table
+from lakebloom.index.query.reader import Reader, candidate_table
 from lakebloom.index.settings import TIMEOUT_KEY, Settings
 from lakebloom.spark.conf import default_location, settings_of
 from lakebloom.store.records import ColumnRecord

@@ -10,7 +10,7 @@ import pytest
 
 from lakebloom import BloomIndexConfig, col
 from lakebloom.index.catalog import Catalog
-from lakebloom.index.query.pruning import Reader
+from lakebloom.index.query.reader import Reader
 from lakebloom.index.query.scans import Advice, Advisor, Reading, Unanswered
 from lakebloom.index.timeout import side_by_side, within
 from lakebloom.predicate.reasons import Reason

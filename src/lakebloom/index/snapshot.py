@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from lakebloom.index.query.views.read_schema import ReadSchema
-from lakebloom.index.query.views.side_by_side import SideBySide
 from lakebloom.store.partition_lists import read_partitions
 from lakebloom.store.segments import Segment
 from lakebloom.tables.columns import ColumnNames
@@ -78,20 +76,6 @@ class Snapshot:
     def is_remote(self) -> bool:
         """Whether a question waits for the network."""
         return not self.storage.uri.startswith("file:")
-
-    @cached_property
-    def side_by_side(self) -> SideBySide | None:
-        """All segments as one, where that is quicker to ask."""
-        return None if self.is_remote else SideBySide.of(self.segments)
-
-    @cached_property
-    def as_read(self) -> ReadSchema | None:
-        """How files are read that lack a column with a default; None where the table has no defaults."""
-        source = self.entry.source
-        if not table_schema(source.schema_json).defaults:
-            return None
-        schema = msgspec.json.decode(source.schema_json or "{}")
-        return ReadSchema(source.format, schema, case_sensitive=source.case_sensitive)
 
     @cached_property
     def names(self) -> ColumnNames:

@@ -11,7 +11,7 @@ from lakebloom.index.lookup.explain_reads import explain_reads
 from lakebloom.index.maintain.filter_health import ColumnHealth, SegmentHealth, column_health, segment_health
 from lakebloom.index.maintain.freshness import Freshness, freshness
 from lakebloom.index.maintain.stored_sizes import StoredColumn, stored_columns
-from lakebloom.index.query.pruning import candidates_of
+from lakebloom.index.query.reader import candidates_of
 from lakebloom.index.reports import IndexRecord, VersionRecord, history_of
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.report.next_steps import Step, next_steps

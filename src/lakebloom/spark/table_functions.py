@@ -69,26 +69,31 @@ def _handlers(location: str, options: dict[str, str]) -> dict[str, tuple[type, s
 
     class Indexes:
         def eval(self) -> Iterator[tuple[Any, ...]]:
-            from lakebloom import Lakebloom
+            from lakebloom.index.catalog import Catalog
+            from lakebloom.index.reports import records_of
 
-            for record in Lakebloom(location=location, options=options).indexes():
+            for record in records_of(Catalog(location, options)):
                 yield index_row(record)
 
     class History:
         def eval(self, index: str) -> Iterator[tuple[Any, ...]]:
-            from lakebloom import Lakebloom
+            from lakebloom.index.catalog import Catalog
+            from lakebloom.index.reports import history_of
 
-            for record in Lakebloom(location=location, options=options).history(index):
+            for record in history_of(Catalog(location, options).index(index).log):
                 yield history_row(record)
 
     class Candidates:
         def eval(self, index: str, column: str, value: Any) -> Iterator[tuple[Any, ...]]:
-            from lakebloom import Lakebloom
+            from lakebloom.index.catalog import Catalog
+            from lakebloom.index.query.reader import Reader, candidate_table
+            from lakebloom.tables.schema import table_schema
 
-            lake = Lakebloom(location=location, options=options)
-            source = lake.catalog.index(index).log.newest().source
-            predicate = equal_to(lake.columns(index), column, value, case_sensitive=source.case_sensitive)
-            for row in lake.candidates(index, predicate).to_pylist():
+            stored = Catalog(location, options).index(index)
+            source = stored.log.newest().source
+            columns = list(table_schema(source.schema_json).types.items())
+            predicate = equal_to(columns, column, value, case_sensitive=source.case_sensitive)
+            for row in candidate_table(Reader(stored).candidates(predicate, options)).to_pylist():
                 yield row["path"], row["row_start"], row["row_count"], row["row_groups"]
 
     return {

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom, col, errors
-from lakebloom.index.query.pruning import Reader
+from lakebloom.index.query.reader import Reader
 from lakebloom.store.files import write_blob
 from lakebloom.store.log import encode_entry, entry_path
 from tests.index.lake import NAME, Lake, assert_answers, questions

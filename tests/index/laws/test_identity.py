@@ -21,7 +21,7 @@ from lakebloom.index.catalog import Catalog
 from lakebloom.index.lookup.lookup import Lookups
 from lakebloom.index.maintain.freshness import freshness
 from lakebloom.index.maintain.verify_files import FileCheck
-from lakebloom.index.query.pruning import Reader
+from lakebloom.index.query.reader import Reader
 from lakebloom.index.settings import Settings
 from lakebloom.storage.objects.clients import connect
 from lakebloom.tables.file_identity import TableFile, local_changed_ns, local_file

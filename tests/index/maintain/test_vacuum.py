@@ -15,7 +15,7 @@ from lakebloom import BloomIndexConfig, col
 from lakebloom.errors import BuildFailedError, CommitConflictError, IndexNotFoundError, StorageError
 from lakebloom.index.maintain.lifecycle import delete_index, restore_index
 from lakebloom.index.maintain.optimize import optimize_index
-from lakebloom.index.query.pruning import Reader
+from lakebloom.index.query.reader import Reader
 from lakebloom.storage.local.temporary import temporary_name
 from lakebloom.store import log as log_module
 from lakebloom.store.log import Log, entry_path

@@ -13,7 +13,7 @@ import pytest
 from lakebloom import BloomIndexConfig, Lakebloom, col, errors
 from lakebloom.index.catalog import Index
 from lakebloom.index.maintain.optimize import optimize_index
-from lakebloom.index.query.pruning import CANDIDATES_SCHEMA
+from lakebloom.index.query.reader import CANDIDATES_SCHEMA
 from tests.index.lake import NAME, Lake, kept
 from tests.storage.faults import FaultyStorage
 
@@ -245,7 +245,7 @@ def test_a_cold_question_lists_nothing(trees: Lake) -> None:
         storages.append(FaultyStorage(storage))
         return storages[-1]
 
-    from lakebloom.index.query.pruning import Reader
+    from lakebloom.index.query.reader import Reader
 
     assert len(Reader(trees.catalog(watch).index(NAME)).candidates(k == 12)) == 1
     assert storages[0].count("list", "temporaries") == 0

@@ -10,7 +10,7 @@ import numpy as np
 from lakebloom.index.current_table import recorded_table
 from lakebloom.index.lookup.file_reads import Read, reads_of, unindexed_reads
 from lakebloom.index.query.explain import index_report, parts_of, shown_place, why_unused, with_answers
-from lakebloom.index.query.pruning import require_predicate
+from lakebloom.index.query.reader import require_predicate
 from lakebloom.index.query.scan_reports import FileState, IndexReport, QueryReport, ScanReport, Use, unit_name
 from lakebloom.index.query.scans import Advice
 from lakebloom.predicate.reasons import Reason
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from lakebloom.index.current_table import CurrentTable
-    from lakebloom.index.query.pruning import Reader
+    from lakebloom.index.query.reader import Reader
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.prune.prune import Pruned
     from lakebloom.predicate.tree import Predicate

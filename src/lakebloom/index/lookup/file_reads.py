@@ -10,7 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from lakebloom.errors import DataFileError, IndexStateError
-from lakebloom.index.query.pruning import candidate_units, candidates_in
+from lakebloom.index.query.pruning import prune, resolver
+from lakebloom.index.query.reader import candidates_in
 from lakebloom.predicate.prune.shorten import Narrowing, long_lists
 from lakebloom.predicate.tree import Or
 from lakebloom.tables.file_identity import is_same
@@ -53,7 +54,7 @@ def reads_of(
 ) -> list[Read]:
     """Return what to read of the files that a table has now, in the order of their URIs.
 
-    ``told`` is given what each part of the predicate did (``candidate_units``).
+    ``told`` is given what each part of the predicate did (``PrunedUnits.answers``).
     """
     unknown = unindexed_reads(snapshot.unknown(listed), unindexed)
     known = [read for read in candidate_reads(snapshot, predicate, told) if snapshot.is_listed(read.file, listed)]
@@ -73,10 +74,13 @@ def unindexed_reads(unknown: Sequence[TableFile], unindexed: Unindexed = "scan")
 
 def candidate_reads(snapshot: Snapshot, predicate: Predicate, told: list[Pruned] | None = None) -> list[Read]:
     """Return what can match of the files that the index knows, whatever has become of them."""
-    narrowing = Narrowing(snapshot, predicate) if long_lists(predicate) else None
+    pruned = prune(snapshot, predicate)
+    if told is not None:
+        told += pruned.answers
+    narrowing = Narrowing(resolver(snapshot), predicate) if long_lists(predicate) else None
     groups: dict[TableFile, set[int]] = {}
     questions: dict[TableFile, list[Predicate]] = {}
-    for segment, numbers in candidate_units(snapshot, predicate, told):
+    for segment, numbers in pruned.by_segment():
         candidates = candidates_in(segment, numbers)
         for candidate in candidates:
             groups.setdefault(candidate.file, set()).update(candidate.row_groups)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from lakebloom.errors import DataFileError, InvalidArgumentError, NotFoundError, UnsupportedSourceError
 from lakebloom.index.current_table import recorded_table
 from lakebloom.index.lookup.file_reads import Read, Unindexed, candidate_reads, reads_of, unindexed_reads
-from lakebloom.index.query.pruning import require_predicate
+from lakebloom.index.query.reader import require_predicate
 from lakebloom.index.threads import CORES, REQUESTS, pool
 from lakebloom.predicate.prune.row_groups import groups_that_can_match
 from lakebloom.predicate.rows.evaluate import row_mask
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from lakebloom.index.current_table import CurrentTable
-    from lakebloom.index.query.pruning import Reader
+    from lakebloom.index.query.reader import Reader
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.tree import Predicate
     from lakebloom.tables.parquet.rows import OpenFile

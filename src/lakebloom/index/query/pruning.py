@@ -1,112 +1,85 @@
-"""Asking an index: which units can match a predicate. Lists nothing, reads one row of each tile and value."""
+"""Pruning: which units of an index can match a predicate. The only way from a predicate to units.
+
+Lists nothing, reads one row of each tile and value. How the units are asked is decided here: side by side as one set
+where there are few values, in threads where there are many, with many requests under way where they are remote.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 import numpy as np
-import pyarrow as pa
 
-from lakebloom.errors import CorruptIndexError, InvalidArgumentError
-from lakebloom.index.current_table import recorded_table
-from lakebloom.index.query.views.read_schema import AsRead
-from lakebloom.index.snapshot import Snapshot
+from lakebloom.index.query.views.read_schema import AsRead, ReadSchema
+from lakebloom.index.query.views.side_by_side import SideBySide
 from lakebloom.index.threads import CORES, REQUESTS, pool
 from lakebloom.predicate.prune.prune import Pruner
-from lakebloom.predicate.tree import Node, renamed
-from lakebloom.storage import to_local_path
-from lakebloom.storage.metered import Metered
+from lakebloom.tables.schema import table_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import TypeVar
+    from collections.abc import Iterator, Sequence
 
-    from lakebloom.index.catalog import Index
-    from lakebloom.index.current_table import CurrentTable
+    from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.prune.prune import Pruned, Resolver
-    from lakebloom.predicate.prune.unit_filters import IntArray, UnitFilters
+    from lakebloom.predicate.prune.unit_filters import BoolArray, IntArray, UnitFilters
     from lakebloom.predicate.tree import Predicate
     from lakebloom.store.segments import Segment
     from lakebloom.tables.columns import ColumnPath
-    from lakebloom.tables.file_identity import TableFile
 
-    ResultT = TypeVar("ResultT")
+__all__ = ["PrunedUnits", "prune", "resolver"]
 
 _MUCH_WORK, _MANY_VALUES = 200_000, 8
 """From so many pairs of value and unit on threads are worth their while; a few values ask too little between one call
 and the next, and threads would wait for each other."""
 
-CANDIDATES_SCHEMA = pa.schema(
-    [
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("row_start", pa.int64(), nullable=False),
-        pa.field("row_count", pa.int64(), nullable=False),
-        pa.field("row_groups", pa.list_(pa.int32()), nullable=False),
-    ]
-)
+
+class PrunedUnits(NamedTuple):
+    """The units of a version that can match."""
+
+    snapshot: Snapshot
+    answers: tuple[Pruned, ...]
+    """What each part of the predicate did: for each segment, or once for all of them side by side."""
+    whole: SideBySide | None
+
+    def by_segment(self) -> Iterator[tuple[Segment, IntArray]]:
+        """Yield the numbers of the units that count and can match, for each segment that has any."""
+        snapshot = self.snapshot
+        if self.whole is not None:
+            (pruned,) = self.answers
+            if pruned.keep.any():
+                yield from self.whole.by_segment(np.flatnonzero(pruned.keep & np.concatenate(snapshot.current)))
+            return
+        for number, (segment, pruned) in enumerate(zip(snapshot.segments, self.answers, strict=True)):
+            if pruned.keep.any():
+                yield segment, np.flatnonzero(pruned.keep & snapshot.current[number])
+
+    def files(self) -> BoolArray:
+        """Tell for each of the numbered files of the version whether one of its units can match."""
+        files, of_units = self.snapshot.numbered_files
+        kept = np.zeros(len(files), dtype=np.bool_)
+        numbers_of = of_units if self.whole is None else [np.concatenate(of_units)]
+        for pruned, numbers in zip(self.answers, numbers_of, strict=True):
+            kept[numbers[pruned.keep & (numbers >= 0)]] = True
+        return kept
 
 
-class Candidate(msgspec.Struct, frozen=True):
-    """A unit that can match."""
+def prune(
+    snapshot: Snapshot, predicate: Predicate, read_schema: ReadSchema | None = None, *, hopeless: float = math.inf
+) -> PrunedUnits:
+    """Return the units that can match where files are read with a schema, by default that of the table.
 
-    file: TableFile
-    row_start: int
-    row_count: int
-    row_groups: range
-
-
-class Reader:
-    """An index open for questions. Keeps what it has read of a version and notices new ones."""
-
-    def __init__(self, index: Index) -> None:
-        self._index = index
-        self._storage = Metered(index.storage)
-        self._snapshot: Snapshot | None = None
-
-    def snapshot(self) -> Snapshot:
-        """Return the newest version."""
-        entry = self._index.active()
-        known = self._snapshot  # other threads ask too
-        if known is None or known.entry is not entry:
-            self._snapshot = known = Snapshot(self._storage, entry, known)
-        return known
-
-    def with_newest(self, question: Callable[[Snapshot], ResultT]) -> ResultT:
-        """Ask the newest version; one that was vacuumed while it was asked is exchanged for its successor."""
-        while True:
-            snapshot = self.snapshot()
-            try:
-                return question(snapshot)
-            except CorruptIndexError:
-                self._snapshot = None
-                self._index.log.forget()
-                if self.snapshot().entry == snapshot.entry:
-                    raise
-
-    def candidates(
-        self,
-        predicate: Predicate,
-        options: Mapping[str, str] | None = None,
-        current: Callable[[Snapshot], CurrentTable] = recorded_table,
-    ) -> list[Candidate]:
-        """Return the units that can match of files that the table may have now, by their names.
-
-        ``current`` tells what the table of a version is. Raises UnsupportedSourceError for a table that is none of
-        plain files.
-        """
-        require_predicate(predicate)
-        return self.with_newest(lambda snapshot: _candidates_now(snapshot, predicate, options, current(snapshot)))
-
-
-def require_predicate(predicate: object) -> None:
-    """Raise InvalidArgumentError for anything but a predicate."""
-    if not isinstance(predicate, Node):
-        raise InvalidArgumentError(
-            "a predicate is made with col, or is SQL text",
-            found=predicate,
-            hint='for example col("user_id") == 42, or "user_id = 42"',
-        )
+    ``hopeless`` is the share of units kept for nothing from which on a list of values is not asked at all.
+    """
+    pruner = Pruner(predicate, resolve=resolver(snapshot), hopeless=hopeless)
+    whole = _side_by_side(snapshot) if pruner.num_values < _MANY_VALUES else None
+    units: Sequence[UnitFilters] = snapshot.segments if whole is None else [whole]
+    schema = read_schema or _recorded_schema(snapshot)
+    if schema is not None:
+        units = [AsRead(each, schema) for each in units]
+    return PrunedUnits(snapshot, tuple(_ask_each(pruner, units, remote=snapshot.is_remote)), whole)
 
 
 def resolver(snapshot: Snapshot) -> Resolver:
@@ -121,14 +94,35 @@ def resolver(snapshot: Snapshot) -> Resolver:
     return resolve
 
 
-def _ask(snapshot: Snapshot, pruner: Pruner, filters: Sequence[UnitFilters]) -> list[Pruned]:
-    as_read = snapshot.as_read
-    # A file without the column was indexed as NULL, and is read as the default.
-    asked = filters if as_read is None else [AsRead(units, as_read) for units in filters]
-    return ask_each(pruner, asked, remote=snapshot.is_remote)
+_whole_of: WeakKeyDictionary[Snapshot, SideBySide | None] = WeakKeyDictionary()
+_schema_of: WeakKeyDictionary[Snapshot, ReadSchema | None] = WeakKeyDictionary()
 
 
-def ask_each(pruner: Pruner, segments: Sequence[UnitFilters], *, remote: bool) -> list[Pruned]:
+def _side_by_side(snapshot: Snapshot) -> SideBySide | None:
+    """Return all segments as one, where that is quicker to ask."""
+    if snapshot.is_remote:
+        return None
+    if snapshot not in _whole_of:
+        _whole_of[snapshot] = SideBySide.of(snapshot.segments)
+    return _whole_of[snapshot]
+
+
+def _recorded_schema(snapshot: Snapshot) -> ReadSchema | None:
+    """Return how files are read that lack a column with a default; None where the table has no defaults.
+
+    Such a file was indexed as NULL, and is read as the default.
+    """
+    if snapshot not in _schema_of:
+        source = snapshot.entry.source
+        schema = None
+        if table_schema(source.schema_json).defaults:
+            fields = msgspec.json.decode(source.schema_json or "{}")
+            schema = ReadSchema(source.format, fields, case_sensitive=source.case_sensitive)
+        _schema_of[snapshot] = schema
+    return _schema_of[snapshot]
+
+
+def _ask_each(pruner: Pruner, segments: Sequence[UnitFilters], *, remote: bool) -> list[Pruned]:
     """Ask several segments, at the same time where there is much to ask, or where each waits for the network."""
     work = pruner.num_values * sum(segment.num_units for segment in segments)
     is_much = work >= _MUCH_WORK and pruner.num_values >= _MANY_VALUES
@@ -138,75 +132,3 @@ def ask_each(pruner: Pruner, segments: Sequence[UnitFilters], *, remote: bool) -
     # The first one alone: it makes what is common to all.
     first = pruner.can_match(segments[0])
     return [first, *pool(workers).map(pruner.can_match, segments[1:])]
-
-
-def _candidates_now(
-    snapshot: Snapshot, predicate: Predicate, options: Mapping[str, str] | None, table: CurrentTable
-) -> list[Candidate]:
-    table.require_plain(options)
-    found = candidates_of(snapshot, renamed(predicate, snapshot.names.require))
-    return [candidate for candidate in found if table.may_hold(candidate.file.uri)]
-
-
-def candidates_of(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:
-    """Return the units of one version that can match, in the order of the segments."""
-    return [
-        candidate
-        for segment, numbers in candidate_units(snapshot, predicate)
-        for candidate in candidates_in(segment, numbers)
-    ]
-
-
-def candidate_units(
-    snapshot: Snapshot, predicate: Predicate, told: list[Pruned] | None = None
-) -> Iterator[tuple[Segment, IntArray]]:
-    """Yield the numbers of the units that can match for each segment that has any.
-
-    ``told`` is given what each part of the predicate did: for each segment, or once for all of them side by side.
-    """
-    pruner = Pruner(predicate, resolve=resolver(snapshot))
-    whole = snapshot.side_by_side if pruner.num_values < _MANY_VALUES else None
-    if whole is not None:
-        (pruned,) = answers = _ask(snapshot, pruner, [whole])
-        if told is not None:
-            told += answers
-        if pruned.keep.any():
-            yield from whole.by_segment(np.flatnonzero(pruned.keep & np.concatenate(snapshot.current)))
-        return
-    answers = _ask(snapshot, pruner, snapshot.segments)
-    if told is not None:
-        told += answers
-    for number, (segment, pruned) in enumerate(zip(snapshot.segments, answers, strict=True)):
-        if pruned.keep.any():
-            yield segment, np.flatnonzero(pruned.keep & snapshot.current[number])
-
-
-def candidates_in(segment: Segment, numbers: IntArray) -> list[Candidate]:
-    """Return units of a segment by their numbers."""
-    names = ("row_start", "row_count", "row_group_start", "row_group_count")
-    columns = [segment.units.whole(name)[numbers].tolist() for name in names]
-    files = segment.units.distinct_files
-    return [
-        Candidate(files[file], row_start, row_count, range(first, first + count))
-        for file, row_start, row_count, first, count in zip(
-            segment.units.file_numbers[numbers].tolist(), *columns, strict=True
-        )
-    ]
-
-
-def candidate_table(candidates: list[Candidate]) -> pa.Table:
-    """Return candidates as an Arrow table: path, row_start, row_count, row_groups. Local paths are plain paths."""
-    columns = [
-        [_shown_path(candidate.file.uri) for candidate in candidates],
-        [candidate.row_start for candidate in candidates],
-        [candidate.row_count for candidate in candidates],
-        [list(candidate.row_groups) for candidate in candidates],
-    ]
-    return pa.table(
-        [pa.array(values, field.type) for field, values in zip(CANDIDATES_SCHEMA, columns, strict=True)],
-        schema=CANDIDATES_SCHEMA,
-    )
-
-
-def _shown_path(uri: str) -> str:
-    return to_local_path(uri) if uri.startswith("file:") else uri

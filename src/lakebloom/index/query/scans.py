@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from lakebloom.errors import IndexNotFoundError, IndexStateError
-from lakebloom.index.query.pruning import ask_each, resolver
+from lakebloom.index.query.pruning import prune, resolver
 from lakebloom.index.query.views.combined import Together, helps
 from lakebloom.index.query.views.read_schema import TEXT_FORMATS, AsRead, ReadSchema
 from lakebloom.index.timeout import side_by_side, within
@@ -34,7 +34,7 @@ from lakebloom.tables.spark_schema import defaults
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from lakebloom.index.query.pruning import Reader
+    from lakebloom.index.query.reader import Reader
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.prune.prune import Pruned
     from lakebloom.predicate.prune.unit_filters import BoolArray
@@ -277,20 +277,18 @@ def _advice(name: str, snapshot: Snapshot, reading: Reading) -> Advice | Unanswe
     if reading.predicate is None:
         return Unanswered(name, Reason.NO_USABLE_PREDICATE)
     before = _bytes_read(snapshot)
-    pruner = Pruner(reading.predicate, resolve=resolver(snapshot), hopeless=HOPELESS)
     schema = reading.read_schema([snapshot.entry.source])
     segments = [AsRead(segment, schema) for segment in snapshot.segments]
     known = [column for column in map(resolver(snapshot), columns(reading.predicate)) if column is not None]
     if known and segments and not any(segment.column_type(column) for segment in segments for column in known):
         return Unanswered(name, Reason.READ_DIFFERS)
-    pruned = tuple(ask_each(pruner, segments, remote=snapshot.is_remote))
-    files, of_units = snapshot.numbered_files
-    kept = np.zeros(len(files), dtype=np.bool_)
-    for segment, numbers in zip(pruned, of_units, strict=True):
-        kept[numbers[segment.keep & (numbers >= 0)]] = True
+    pruned = prune(snapshot, reading.predicate, schema, hopeless=HOPELESS)
+    files, _ = snapshot.numbered_files
     changed = snapshot.recheck.changed()
     bytes_read = _bytes_read(snapshot) - before
-    return Advice(name, files, snapshot.fingerprint, kept | changed, changed, pruned, snapshot, bytes_read)
+    return Advice(
+        name, files, snapshot.fingerprint, pruned.files() | changed, changed, pruned.answers, snapshot, bytes_read
+    )
 
 
 def _bytes_read(snapshot: Snapshot) -> int:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakebloom.index.query.pruning import resolver
 from lakebloom.predicate.prune.hashes import to_hash
 from lakebloom.predicate.tree import And, IsIn, Or, operands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.predicate.prune.prune import Resolver
     from lakebloom.predicate.prune.unit_filters import BoolArray, IntArray
     from lakebloom.predicate.tree import Literal, Predicate
     from lakebloom.sbbf.kernels import HashArray
@@ -52,9 +51,9 @@ def long_lists(predicate: Predicate) -> list[IsIn]:
 class Narrowing:
     """Cuts down the lists of a predicate for units of one version. Values are hashed once."""
 
-    def __init__(self, snapshot: Snapshot, predicate: Predicate) -> None:
+    def __init__(self, resolve: Resolver, predicate: Predicate) -> None:
         self._predicate = predicate
-        self._resolve = resolver(snapshot)
+        self._resolve = resolve
         self._lists = long_lists(predicate)
         self._hashes: dict[tuple[int, str], HashArray | None] = {}
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lakebloom.index.query.join_filters import JoinFilters
-    from lakebloom.index.query.pruning import Reader
+    from lakebloom.index.query.reader import Reader
     from lakebloom.index.query.scans import Advisor
     from lakebloom.index.settings import Settings
     from lakebloom.index.snapshot import Snapshot

@@ -1,0 +1,148 @@
+"""An index open for queries, and the units that can match as candidates that other engines read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import pyarrow as pa
+
+from lakebloom.errors import CorruptIndexError, InvalidArgumentError
+from lakebloom.index.current_table import recorded_table
+from lakebloom.index.query.pruning import prune
+from lakebloom.index.snapshot import Snapshot
+from lakebloom.predicate.tree import Node, renamed
+from lakebloom.storage import to_local_path
+from lakebloom.storage.metered import Metered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeVar
+
+    from lakebloom.index.catalog import Index
+    from lakebloom.index.current_table import CurrentTable
+    from lakebloom.predicate.prune.unit_filters import IntArray
+    from lakebloom.predicate.tree import Predicate
+    from lakebloom.store.segments import Segment
+    from lakebloom.tables.file_identity import TableFile
+
+    ResultT = TypeVar("ResultT")
+
+CANDIDATES_SCHEMA = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("row_start", pa.int64(), nullable=False),
+        pa.field("row_count", pa.int64(), nullable=False),
+        pa.field("row_groups", pa.list_(pa.int32()), nullable=False),
+    ]
+)
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A unit that can match."""
+
+    file: TableFile
+    row_start: int
+    row_count: int
+    row_groups: range
+
+
+class Reader:
+    """An index open for questions. Keeps what it has read of a version and notices new ones."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._storage = Metered(index.storage)
+        self._snapshot: Snapshot | None = None
+
+    def snapshot(self) -> Snapshot:
+        """Return the newest version."""
+        entry = self._index.active()
+        known = self._snapshot  # other threads ask too
+        if known is None or known.entry is not entry:
+            self._snapshot = known = Snapshot(self._storage, entry, known)
+        return known
+
+    def with_newest(self, question: Callable[[Snapshot], ResultT]) -> ResultT:
+        """Ask the newest version; one that was vacuumed while it was asked is exchanged for its successor."""
+        while True:
+            snapshot = self.snapshot()
+            try:
+                return question(snapshot)
+            except CorruptIndexError:
+                self._snapshot = None
+                self._index.log.forget()
+                if self.snapshot().entry == snapshot.entry:
+                    raise
+
+    def candidates(
+        self,
+        predicate: Predicate,
+        options: Mapping[str, str] | None = None,
+        current: Callable[[Snapshot], CurrentTable] = recorded_table,
+    ) -> list[Candidate]:
+        """Return the units that can match of files that the table may have now, by their names.
+
+        ``current`` tells what the table of a version is. Raises UnsupportedSourceError for a table that is none of
+        plain files.
+        """
+        require_predicate(predicate)
+        return self.with_newest(lambda snapshot: _candidates_now(snapshot, predicate, options, current(snapshot)))
+
+
+def require_predicate(predicate: object) -> None:
+    """Raise InvalidArgumentError for anything but a predicate."""
+    if not isinstance(predicate, Node):
+        raise InvalidArgumentError(
+            "a predicate is made with col, or is SQL text",
+            found=predicate,
+            hint='for example col("user_id") == 42, or "user_id = 42"',
+        )
+
+
+def _candidates_now(
+    snapshot: Snapshot, predicate: Predicate, options: Mapping[str, str] | None, table: CurrentTable
+) -> list[Candidate]:
+    table.require_plain(options)
+    found = candidates_of(snapshot, renamed(predicate, snapshot.names.require))
+    return [candidate for candidate in found if table.may_hold(candidate.file.uri)]
+
+
+def candidates_of(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:
+    """Return the units of one version that can match, in the order of the segments."""
+    return [
+        candidate
+        for segment, numbers in prune(snapshot, predicate).by_segment()
+        for candidate in candidates_in(segment, numbers)
+    ]
+
+
+def candidates_in(segment: Segment, numbers: IntArray) -> list[Candidate]:
+    """Return units of a segment by their numbers."""
+    names = ("row_start", "row_count", "row_group_start", "row_group_count")
+    columns = [segment.units.whole(name)[numbers].tolist() for name in names]
+    files = segment.units.distinct_files
+    return [
+        Candidate(files[file], row_start, row_count, range(first, first + count))
+        for file, row_start, row_count, first, count in zip(
+            segment.units.file_numbers[numbers].tolist(), *columns, strict=True
+        )
+    ]
+
+
+def candidate_table(candidates: list[Candidate]) -> pa.Table:
+    """Return candidates as an Arrow table: path, row_start, row_count, row_groups. Local paths are plain paths."""
+    columns = [
+        [_shown_path(candidate.file.uri) for candidate in candidates],
+        [candidate.row_start for candidate in candidates],
+        [candidate.row_count for candidate in candidates],
+        [list(candidate.row_groups) for candidate in candidates],
+    ]
+    return pa.table(
+        [pa.array(values, field.type) for field, values in zip(CANDIDATES_SCHEMA, columns, strict=True)],
+        schema=CANDIDATES_SCHEMA,
+    )
+
+
+def _shown_path(uri: str) -> str:
+    return to_local_path(uri) if uri.startswith("file:") else uri
