@@ -27,6 +27,7 @@ from lakebloom.index.catalog import Catalog
 from lakebloom.index.current_table import recorded_table
 from lakebloom.index.query.reader import Reader, candidate_table
 from lakebloom.index.settings import TIMEOUT_KEY, Settings
+from lakebloom.index.threads import closed, opened
 from lakebloom.spark.conf import default_location, settings_of
 from lakebloom.store.records import ColumnRecord
 from lakebloom.tables.columns import parse_name
@@ -103,6 +104,7 @@ class Lakebloom:
             )
         classic = spark if spark is not None and hasattr(spark, "_jsparkSession") else None
         self._catalog = Catalog(chosen, options, classic)
+        opened(self)
         self._readers: dict[str, Reader] = {}
         self._lookups: dict[str, Lookups] = {}
         self._skipping: Skipping | None = None
@@ -495,6 +497,29 @@ class Lakebloom:
         from lakebloom.spark.sql import run
 
         return run(self._session(), self, text)
+
+    # The end
+
+    def close(self) -> None:
+        """Give back what this object holds: rule, callbacks, threads, watches, everything that it read.
+
+        Queries of the session go on without it. Closing twice is fine, and so is using it again: what is needed is then
+        opened again.
+        """
+        writes, skipping = self._writes, self._skipping
+        self._writes = self._skipping = self._known_join_filters = None
+        if writes is not None:
+            writes.close()
+        if skipping is not None:
+            skipping.close()
+        self._readers, self._lookups = {}, {}
+        closed(self)
+
+    def __enter__(self) -> Lakebloom:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # Skipping in queries
 

@@ -3,21 +3,45 @@
 from __future__ import annotations
 
 import os
+import weakref
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 
-__all__ = ["CORES", "REQUESTS", "pool"]
+from lakebloom.locks import new_lock
+
+__all__ = ["CORES", "REQUESTS", "closed", "opened", "pool"]
 
 CORES = os.cpu_count() or 1
 REQUESTS = 16
 """How many things are read from an object store at a time: each waits for the network."""
 
 
-@lru_cache(maxsize=4)
+_pools: dict[int, ThreadPoolExecutor] = {}
+_users: weakref.WeakSet[object] = weakref.WeakSet()
+_lock = new_lock()
+
+
 def pool(workers: int) -> ThreadPoolExecutor:
-    """Return a pool of so many threads. What runs in it must not wait for it."""
-    return ThreadPoolExecutor(workers, thread_name_prefix="lakebloom")
+    """Return a pool of so many threads. Tasks must not submit to this pool and wait: that deadlocks."""
+    with _lock:
+        if workers not in _pools:
+            _pools[workers] = ThreadPoolExecutor(workers, thread_name_prefix="lakebloom")
+        return _pools[workers]
+
+
+def opened(user: object) -> None:
+    """Count somebody who may use the threads."""
+    with _lock:
+        _users.add(user)
+
+
+def closed(user: object) -> None:
+    """Count somebody out; the last one ends the threads."""
+    with _lock:
+        _users.discard(user)
+        ended = [] if _users else [_pools.popitem()[1] for _ in range(len(_pools))]
+    for each in ended:
+        each.shutdown(wait=True)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=pool.cache_clear)  # a fork has no threads but its own
+    os.register_at_fork(after_in_child=_pools.clear)  # a fork has no threads but its own

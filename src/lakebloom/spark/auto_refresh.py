@@ -13,8 +13,8 @@ import msgspec
 from lakebloom.errors import BuildFailedError, LakebloomError, UnsupportedSessionError
 from lakebloom.index.maintain.auto_refresh import AutoRefresh, Written, indexes_over
 from lakebloom.spark.error_cause import cause
-from lakebloom.spark.jvm import new_object
-from lakebloom.spark.rule.callback import Callback, exposed, new_secret
+from lakebloom.spark.jvm import is_stopped, new_object
+from lakebloom.spark.rule.callback import Callback, exposed, new_secret, withdraw
 from lakebloom.spark.sources.resolve import is_connect
 from lakebloom.storage import from_decoded
 
@@ -55,8 +55,8 @@ class WriteWatch:
         ensure_callback_server_started(self._spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
         self.background = AutoRefresh(self._indexes, self._refresh)
         secret = new_secret()
-        callback = exposed(_Written(self.background), secret)
-        self._java = new_object(spark, "WriteWatch", self._spark._jsparkSession, callback, secret)
+        self._exposed = exposed(_Written(self.background), secret)
+        self._java = new_object(spark, "WriteWatch", self._spark._jsparkSession, self._exposed, secret)
 
     def start(self) -> None:
         """Listen from now on."""
@@ -70,13 +70,21 @@ class WriteWatch:
             self.background.stop()
             self._listeners().unregister(self._java)
 
+    def close(self) -> None:
+        """Stop, and let Java forget the callback."""
+        if is_stopped(self._spark):
+            self.background.stop()
+        else:
+            self.stop()
+        withdraw(self._spark, [self._exposed])
+
     def wait(self, timeout_s: float | None) -> bool:
         """Wait for the refreshes of all writes that are done, and tell whether there are none left."""
         limit_s = _LISTENED_S if timeout_s is None else timeout_s
         try:
             self._spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(round(limit_s * 1000))
         except Exception:
-            if not self._is_over():
+            if not is_stopped(self._spark):
                 return False  # another listener holds the bus
         return self.background.wait(timeout_s)
 
@@ -84,18 +92,11 @@ class WriteWatch:
         try:
             self._refresh_index(name)
         except LakebloomError:
-            if not self._is_over():
+            if not is_stopped(self._spark):
                 raise
         except Exception as error:
-            if not self._is_over():
+            if not is_stopped(self._spark):
                 raise BuildFailedError(f"cannot refresh index {name!r}", found=cause(error)) from error
-
-    def _is_over(self) -> bool:
-        """Whether the session ended, and what failed because of it is nobody's problem."""
-        try:
-            return bool(self._spark.sparkContext._jsc.sc().isStopped())
-        except Exception:
-            return True
 
     def _listeners(self) -> Any:
         return self._spark._jsparkSession.listenerManager()

@@ -23,6 +23,14 @@ def new_object(spark: SparkSession, name: str, *arguments: Any) -> Any:
     return _class_loader(gateway).loadClass(f"{PACKAGE}.{name}").getConstructors()[0].newInstance(given.toArray())
 
 
+def is_stopped(spark: SparkSession) -> bool:
+    """Tell whether a session ended: what fails because of it is nobody's problem."""
+    try:
+        return bool(spark.sparkContext._jsc.sc().isStopped())
+    except Exception:
+        return True
+
+
 def _class_loader(gateway: Any) -> Any:
     if gateway not in _LOADERS:
         jvm = gateway.jvm

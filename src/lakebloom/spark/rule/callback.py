@@ -13,7 +13,10 @@ import hmac
 import logging
 import secrets
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["LOG", "Callback", "exposed", "new_secret"]
 
@@ -77,6 +80,14 @@ def exposed(callback: Callback, secret: str) -> object:
             raise AttributeError(name)
 
     return Exposed()
+
+
+def withdraw(spark: Any, callbacks: Iterable[object]) -> None:
+    """Let Java call these no more, and forget them. A plan that still asks one reads everything."""
+    pool = spark.sparkContext._gateway.gateway_property.pool
+    with pool.lock:
+        for key in [key for key, held in pool.dict.items() if any(held is callback for callback in callbacks)]:
+            del pool.dict[key]
 
 
 def _knows(expected: bytes, given: tuple[Any, ...]) -> bool:

@@ -18,8 +18,8 @@ from lakebloom.index.query.explain import DescribedScan, Note
 from lakebloom.index.query.scan_reports import JoinFigures, JoinReport, LastQuery, ScanFigures
 from lakebloom.index.query.scans import Advice, Advisor, Reading, Unanswered
 from lakebloom.predicate.reasons import Reason
-from lakebloom.spark.jvm import new_object
-from lakebloom.spark.rule.callback import LOG, Callback, exposed, new_secret
+from lakebloom.spark.jvm import is_stopped, new_object
+from lakebloom.spark.rule.callback import LOG, Callback, exposed, new_secret, withdraw
 from lakebloom.spark.rule.list_rows import handing_on
 from lakebloom.spark.rule.wire import file_lines
 from lakebloom.spark.sources.resolve import is_connect
@@ -139,8 +139,8 @@ class Skipping:
         self.callback = _Callback(advisor, timeout_s)
         self.joins = joins
         secret = new_secret()
-        callbacks = (exposed(self.callback, secret), exposed(joins, secret))
-        self.rule = new_object(spark, "LakebloomRule", self._spark._jsparkSession, *callbacks, secret)
+        self._exposed = exposed(self.callback, secret), exposed(joins, secret)
+        self.rule = new_object(spark, "LakebloomRule", self._spark._jsparkSession, *self._exposed, secret)
         self.rule.setReaderKeys(msgspec.json.encode({name: keys(name) for name in sorted(ALL)}).decode())
         self.rule.setHandingOn(_handing_on(spark))
         self.watch = new_object(spark, "QueryWatch", self.rule)
@@ -174,6 +174,12 @@ class Skipping:
         """Take the rule out, and leave all others."""
         self._set_rules([rule for rule in self._rules() if not rule.equals(self.rule)])
         self._spark._jsparkSession.listenerManager().unregister(self.watch)
+
+    def close(self) -> None:
+        """Take the rule out, and let Java forget the callbacks."""
+        if not is_stopped(self._spark):
+            self.remove()
+        withdraw(self._spark, self._exposed)
 
     def describe(self, execution: Any) -> list[DescribedScan]:
         """Return the scans of the optimized plan of a query, which is Java's QueryExecution."""
