@@ -19,7 +19,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
 newcomer_options = $(if $(UPDATE),--update) $(if $(ONLY),--installed $(ONLY))
 
-.PHONY: newcomer help test check core fast demo lock clean bench-kernels bench-build bench-needle bench bench-embed bench-join bench-lookup bench-scale bench-size bench-start compat fuzz
+.PHONY: newcomer help test check core fast demo api release lock clean bench-kernels bench-build bench-needle bench bench-embed bench-join bench-lookup bench-scale bench-size bench-start compat fuzz
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -96,6 +96,12 @@ bench-join: $(BENCH_STAMP) ## a join whose rows have mostly no partner, with and
 
 newcomer: $(STAMP) ## a first hour from a wheel in an empty environment, every message compared; UPDATE=1 rewrites them
 	@. tools/java && . tools/chromium && $(BIN)/python -m tests.newcomer.play $(newcomer_options)
+
+api: $(STAMP) ## write docs/API.md from the docstrings
+	@$(BIN)/python tools/api > docs/API.md
+
+release: $(STAMP) ## build wheel and sdist into dist/, check them, run the README's first example from the wheel
+	@. tools/java && $(BIN)/python tools/release
 
 lock: $(STAMP) ## resolve the newest versions into constraints.txt
 	@$(BIN)/python -m pip install -q uv

@@ -8,6 +8,7 @@ import importlib
 import importlib.metadata
 import pickle
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -187,3 +188,16 @@ def test_every_reason_is_documented() -> None:
     for reason in Reason:
         assert f"| `{reason.value}` | {reason.meaning} |" in page
         assert f"| {reason.remedy} |" in page
+
+
+def test_files_that_the_architecture_names_are_there() -> None:
+    page = (ROOT / "docs" / "ARCHITECTURE.md").read_text()
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)", page))
+    assert len(named) > 30
+    homes = (SOURCE, SOURCE / "sbbf", ROOT)
+    assert not [name for name in named if not any((home / name).exists() for home in homes)]
+
+
+def test_the_page_of_public_names_is_up_to_date() -> None:
+    made = in_child(str(ROOT / "tools" / "api")).stdout
+    assert made == (ROOT / "docs" / "API.md").read_text(), "run `make api`"
