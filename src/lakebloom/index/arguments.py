@@ -128,8 +128,9 @@ def column_list(columns: Any) -> Any:
 
 
 def typed_arguments(cls: ClassT) -> ClassT:
-    """Check the arguments of all public calls of a class, and of making it."""
-    for name, value in list(vars(cls).items()):
+    """Check the arguments of all public calls of a class, and of making it; also of those that it inherits."""
+    members = {name: value for part in reversed(cls.__mro__[:-1]) for name, value in vars(part).items()}
+    for name, value in members.items():
         if name.startswith("_") and name != "__init__":
             continue
         if isinstance(value, classmethod):

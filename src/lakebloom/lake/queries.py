@@ -1,0 +1,202 @@
+"""Queries of the session that skip files, their explanation, and joins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from lakebloom.errors import (
+    InvalidArgumentError,
+)
+from lakebloom.index.arguments import column_list, kind_of
+from lakebloom.lake.maintaining import Maintaining
+from lakebloom.lake.reading import Reading
+from lakebloom.tables.columns import parse_name
+
+# What only building and maintaining need is imported where it is used: a process that looks one key up starts sooner.
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, DataFrame
+
+    from lakebloom.index.query.join_filters import JoinFilters
+    from lakebloom.index.query.scan_reports import LastQuery, QueryReport
+    from lakebloom.predicate.tree import Predicate
+    from lakebloom.spark.auto_refresh import WriteWatch
+    from lakebloom.spark.rule.install import Skipping
+
+__all__ = ["Queries"]
+
+_LISTED_S = 60.0
+"""How long the background waits for the newest state of all indexes."""
+
+
+class Queries(Maintaining, Reading):
+    """Lets the session use the indexes."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the session's queries use these indexes."""
+        return self._skipping is not None and self._skipping.installed
+
+    def enable(self, auto_refresh: bool = False) -> None:
+        """Let every later query of the session skip files that cannot match. Call it again after changes elsewhere.
+
+        What this object creates, refreshes or deletes is noticed by itself; so are new versions of known indexes,
+        whoever writes them. Raises UnsupportedSessionError on Spark Connect.
+
+        With ``auto_refresh``, an index is also refreshed in the background after this session wrote to its table, until
+        ``disable()``. No write waits for it or fails because of it; ``status`` shows why a refresh failed.
+        """
+        if auto_refresh:
+            self._watched_writes().start()
+        skipping = self._rule()
+        skipping.advisor.wake()
+        self._publish()
+        skipping.install()
+
+    def disable(self) -> None:
+        """Let later queries read everything again, and end auto_refresh. Other rules of the optimizer stay."""
+        if self._writes is not None:
+            self._writes.stop()
+        if self._skipping is not None:
+            self._skipping.remove()
+
+    @property
+    def auto_refresh(self) -> bool:
+        """Whether indexes are refreshed after this session wrote to their tables."""
+        return self._writes is not None and self._writes.background.running
+
+    def wait_for_refresh(self, timeout_s: float | None = None) -> bool:
+        """Wait until auto_refresh has done its work for all writes so far; False where it has not in this time."""
+        return self._writes is None or self._writes.wait(timeout_s)
+
+    def _watched_writes(self) -> WriteWatch:
+        from lakebloom.spark.auto_refresh import WriteWatch
+
+        if self._writes is None:
+            newest = partial(self._catalog.newest_entries, _LISTED_S)
+            self._writes = WriteWatch(self._spark, newest, partial(self.refresh_index, progress=False))
+        return self._writes
+
+    def explain(self, query: DataFrame | str, predicate: Predicate | str | None = None) -> QueryReport:
+        """Tell for each table that a query reads which files are skipped, by which index, and why not more.
+
+        ``query`` is a DataFrame or SQL text, of which nothing is run. ``explain(name, predicate)`` tells the same of a
+        condition on an index, as ``lookup`` and ``read`` would answer it now; that also works without Spark.
+        """
+        if predicate is not None:
+            return self._explain_condition(query, predicate)
+        from lakebloom.index.query.explain import covering, explain
+        from lakebloom.spark.connect_reads import explain_on_connect
+        from lakebloom.spark.data_source.source import explain_source
+        from lakebloom.spark.query_text import execution_of, require_query
+        from lakebloom.spark.sources.resolve import is_connect
+
+        require_query(self._spark, query, self._catalog.names)
+        spark = self._session()
+        if is_connect(spark):
+            return explain_on_connect(spark, cast("DataFrame", query))
+        skipping = self._rule()
+        found = self._publish()
+        execution = execution_of(spark, query)
+        scans = skipping.describe(execution)
+        covers = lambda roots: covering(found, roots)  # noqa: E731
+        read = lambda options: explain_source(spark, options)  # noqa: E731
+        report = explain(skipping.advisor, covers, scans, self._timeout_s(), read)
+        return replace(report, joins=skipping.describe_joins(execution))
+
+    def _explain_condition(self, name: object, predicate: Predicate | str) -> QueryReport:
+        from lakebloom.index.lookup.explain_reads import explain_condition
+
+        if not isinstance(name, str):
+            raise InvalidArgumentError(
+                "a condition is explained for an index",
+                found=kind_of(name),
+                hint='lake.explain("by_user", "user_id = 42"), or put the condition into the query: '
+                'lake.explain(df.where("user_id = 42"))',
+            )
+        chosen = self._predicate(name, predicate)
+        return explain_condition(self._reader(name), chosen, self._catalog.options, self._current)
+
+    def last_query(self) -> LastQuery | None:
+        """Return what the scans of the session's last query counted, as Spark's own metrics have it.
+
+        A command counts where it reads files. None where there was no query since ``enable()``. On Spark Connect it is
+        about the newest DataFrame of ``read`` that ran; how many files it read is None where the table changed since.
+        """
+        if self._reads is not None:
+            return self._reads.last()
+        return self._rule().last_query()
+
+    def register_functions(self) -> list[str]:
+        """Give the session's SQL lakebloom_indexes(), lakebloom_history('index') and lakebloom_candidates('index',
+        'column', 'value'), and return these names. Works on Spark Connect, too.
+
+        Raises UnsupportedSessionError without a session, and for a location that only Spark reaches.
+        """
+        from lakebloom.spark.table_functions import register
+
+        return register(self._session(), self.location, self._catalog.options)
+
+    def might_contain(self, name: str, column: str, spark_column: Column | str) -> Column:
+        """Return a Spark column that is False where the indexed column certainly does not hold a value.
+
+        For the other side of a join: ``orders.where(lake.might_contain("by_user", "user_id", orders.user_id))`` drops
+        rows without a partner before they are shuffled. The index needs a global filter. Files that it does not know
+        yet are read and added, up to ``spark.lakebloom.join.mergeMaxBytes``; beyond it this is a StaleIndexError.
+        """
+        from lakebloom.spark.build.job import SparkBuilder
+        from lakebloom.spark.joins import might_contain_column
+
+        spark, _ = self._workshop(None)
+        snapshot = self._reader(name).snapshot()
+        files = SparkBuilder(spark, self._catalog).list_files(self._current(snapshot))
+        found = self._join_filters().of(snapshot, parse_name(column), files, self._settings())
+        return might_contain_column(spark, found, spark_column)
+
+    def prune_join(self, indexed: DataFrame, small: DataFrame, on: str | Sequence[str]) -> DataFrame:
+        """Return a DataFrame like ``indexed`` that does not open files which hold no key of ``small``, to be joined.
+
+        ``on`` names the columns that both have in common and are equal in the join: ``lake.prune_join(events, users,
+        "user_id").join(users, "user_id")``. The keys of ``small`` are collected, up to ``spark.lakebloom.join.maxKeys``
+        distinct ones of each column; where there are more, or where nearly every file holds one, the frame is returned
+        as it is, and a log line says so. For joins in which rows of ``indexed`` without a partner are in no result:
+        inner, semi, and the outer and anti joins that keep all rows of ``small``.
+
+        On Spark Connect ``indexed`` is a table, a path or ``lake.read`` as it is, and is read anew by ``read`` with the
+        keys as a condition.
+        """
+        from lakebloom.spark.joins import pruned_by_keys
+        from lakebloom.spark.sources.resolve import is_connect
+
+        if self._spark is not None and is_connect(self._spark):
+            from lakebloom.spark.connect_joins import read_by_keys
+
+            entries = self._catalog.newest_entries(self._timeout_s())
+            most = self._settings().join_max_keys
+            return read_by_keys(self._spark, (indexed, small), column_list(on), entries, self.read, most)
+        skipping = self._rule()
+        self._publish()
+        return pruned_by_keys(skipping, indexed, small, [on] if isinstance(on, str) else on, self._settings())
+
+    def _rule(self) -> Skipping:
+        from lakebloom.index.query.scans import Advisor
+        from lakebloom.spark.rule.install import Skipping, require_classic
+        from lakebloom.spark.rule.join_callback import JoinCallback
+
+        spark = require_classic(self._spark)
+        if self._skipping is None:
+            advisor = Advisor(self._reader)
+            joins = JoinCallback(self._reader, self._join_filters(), self._settings, advisor)
+            self._skipping = Skipping(spark, advisor, self._timeout_s, joins)
+        return self._skipping
+
+    def _join_filters(self) -> JoinFilters:
+        from lakebloom.index.query.join_filters import JoinFilters
+
+        if self._known_join_filters is None:
+            self._known_join_filters = JoinFilters(self._catalog.options)
+        return self._known_join_filters

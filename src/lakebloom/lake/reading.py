@@ -1,0 +1,169 @@
+"""What indexes are there, and rows through an index."""
+
+from __future__ import annotations
+
+import pathlib
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import (
+    StorageError,
+)
+from lakebloom.index.arguments import column_list
+from lakebloom.index.query.reader import candidate_table
+from lakebloom.lake.state import LakeState
+
+# What only building and maintaining need is imported where it is used: a process that looks one key up starts sooner.
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from lakebloom.display.tables import RecordTable
+    from lakebloom.index.lookup.file_reads import Unindexed
+    from lakebloom.index.maintain.status import IndexStatus
+    from lakebloom.index.reports import IndexRecord, VersionRecord
+    from lakebloom.predicate.tree import Predicate
+    from lakebloom.spark.connect_reads import ConnectReads
+    from lakebloom.tables.columns import ColumnPath
+
+__all__ = ["Reading"]
+
+
+class Reading(LakeState):
+    """Lists indexes, and reads by them."""
+
+    def indexes(self) -> RecordTable[IndexRecord]:
+        """Return all indexes, deleted ones too. One that cannot be read has the state "damaged" or "unreadable"."""
+        from lakebloom.display.tables import RecordTable
+        from lakebloom.index.reports import records_of
+
+        return RecordTable(records_of(self._catalog))
+
+    def index(self, name: str) -> IndexRecord:
+        """Return one index as it is now."""
+        from lakebloom.index.reports import IndexRecord
+
+        return IndexRecord.of(self._catalog.index(name).log.newest())
+
+    def status(self, name: str | None = None) -> RecordTable[IndexStatus]:
+        """Compare an index, or all that are in use, with their tables: coverage, lag, size, rate. Lists the tables."""
+        from lakebloom.display.tables import RecordTable
+        from lakebloom.index.maintain.status import statuses
+
+        found = statuses(self._catalog, name, self._current)
+        if self._writes is not None:
+            found = [replace(each, refresh_problem=self._writes.background.problem(each.name)) for each in found]
+        return RecordTable(found)
+
+    def history(self, name: str) -> RecordTable[VersionRecord]:
+        """Return the versions of an index, the newest first."""
+        from lakebloom.display.tables import RecordTable
+        from lakebloom.index.reports import history_of
+
+        return RecordTable(history_of(self._catalog.index(name).log))
+
+    def report(self, name: str, path: str | os.PathLike[str], predicate: Predicate | str | None = None) -> pathlib.Path:
+        """Write a page about an index to a file, and return where: coverage, sizes, rates, and what to do next.
+
+        With a predicate the page also shows which files it skips.
+        """
+        from lakebloom.report import gather, render
+
+        chosen = None if predicate is None else self._predicate(name, predicate)
+        page = render(gather(self._catalog, name, chosen, self._current)).encode()
+        target = pathlib.Path(path)
+        try:
+            target.write_bytes(page)
+        except OSError as error:
+            raise StorageError(f"cannot write {target}", found=str(error), hint="choose another place") from error
+        return target
+
+    def columns(self, name: str) -> list[tuple[ColumnPath, str]]:
+        """Return all columns of an index's table as it was when indexed: the parts of each name, and its Spark type."""
+        from lakebloom.tables.schema import table_schema
+
+        return list(table_schema(self._catalog.index(name).log.newest().source.schema_json).types.items())
+
+    def candidates(self, name: str, predicate: Predicate | str) -> pa.Table:
+        """Return the units that can match: path, row_start, row_count, row_groups. Reads only the index.
+
+        Here and everywhere, a predicate is made by ``col``, or is SQL text such as ``"user_id = 42"``.
+
+        The answer is about the files as they were indexed. One that is new or changed since is not in it.
+        """
+        found = self._reader(name).candidates(self._predicate(name, predicate), self._catalog.options, self._current)
+        return candidate_table(found)
+
+    def lookup(
+        self,
+        name: str,
+        predicate: Predicate | str,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        *,
+        unindexed: Unindexed = "scan",
+    ) -> pa.Table:
+        """Return the rows for which the predicate is TRUE, as a full scan would.
+
+        Files that the index does not know as they are now are read in full ("scan"), left out ("skip"), or an error.
+        """
+        predicate = self._predicate(name, predicate)
+        if name not in self._lookups:
+            from lakebloom.index.lookup.lookup import Lookups
+
+            self._lookups[name] = Lookups(self._reader(name), self._catalog.options, self._current)
+        return self._lookups[name].rows(predicate, column_list(columns), limit, unindexed)
+
+    def register_source(self) -> None:
+        """Let the session read ``spark.read.format("lakebloom").load(name)``, in SQL and on Spark Connect too.
+
+        The source finds indexes at this object's location, unless a query names another; see docs/DATA_SOURCE.md.
+        """
+        from lakebloom.spark.data_source.source import register
+
+        spark, _ = self._workshop(None)
+        register(spark, self.location, options=self._catalog.options)
+        self._registered = True
+
+    def read(
+        self, name: str, predicate: Predicate | str | None = None, columns: Sequence[str] | None = None
+    ) -> DataFrame:
+        """Return the rows for which the predicate is TRUE as a DataFrame, read through the index by the data source."""
+        from lakebloom.spark.data_source.source import changed_table, load
+
+        spark, _ = self._workshop(None)
+        if not self._registered or self._catalog.options:  # another object's options may have come since
+            self.register_source()
+        chosen = None if predicate is None else self._predicate(name, predicate)
+        snapshot = self._reader(name).snapshot()
+        changed = changed_table(snapshot, self._current)
+        table = snapshot.entry.source if changed is None else changed.source
+        limit_ms = self._settings().query_timeout_ms
+        frame = load(
+            spark,
+            name,
+            chosen,
+            column_list(columns),
+            table=table,
+            location=self.location,
+            timeout_ms=limit_ms,
+            changed=changed,
+        )
+        if self._reads is not None:
+            self._reads.add(frame, name, snapshot.entry.version)
+        return frame
+
+    @cached_property
+    def _reads(self) -> ConnectReads | None:
+        from lakebloom.spark.sources.resolve import is_connect
+
+        if self._spark is None or not is_connect(self._spark):
+            return None
+        from lakebloom.spark.connect_reads import ConnectReads
+
+        return ConnectReads(self._spark)

@@ -1,0 +1,219 @@
+"""What all parts of the facade share: the location, the session, and what is open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lakebloom.display.visible import visible
+from lakebloom.errors import (
+    IndexNotFoundError,
+    InvalidArgumentError,
+    LakebloomError,
+    UnsupportedSessionError,
+    UnsupportedSourceError,
+)
+from lakebloom.index.catalog import Catalog
+from lakebloom.index.current_table import recorded_table
+from lakebloom.index.query.reader import Reader
+from lakebloom.index.settings import TIMEOUT_KEY, Settings
+from lakebloom.index.threads import closed, opened
+from lakebloom.spark.conf import default_location, settings_of
+
+# What only building and maintaining need is imported where it is used: a process that looks one key up starts sooner.
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+
+    from pyspark.sql import SparkSession
+
+    from lakebloom.display.progress import ProgressOption, Report
+    from lakebloom.index.build.run import Workshop
+    from lakebloom.index.current_table import CurrentTable
+    from lakebloom.index.lookup.lookup import Lookups
+    from lakebloom.index.query.join_filters import JoinFilters
+    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.predicate.tree import Predicate
+    from lakebloom.spark.auto_refresh import WriteWatch
+    from lakebloom.spark.rule.install import Skipping
+    from lakebloom.spark.sources.catalog_tables import CatalogTables
+    from lakebloom.store.records import Entry
+
+__all__ = ["LakeState"]
+
+_PATIENCE_S = 5.0
+"""How long a listing of the location may take that only makes an error better."""
+
+
+def _require_session(spark: object) -> None:
+    if spark is not None and not hasattr(spark, "createDataFrame"):
+        raise InvalidArgumentError(
+            "the first argument is a Spark session",
+            found=spark,
+            hint='Lakebloom(spark, "/path/to/indexes"), or Lakebloom(location="/path/to/indexes") without Spark; '
+            "the table is an argument of create_index",
+        )
+
+
+class LakeState:
+    """A location of indexes, and the session, if there is one."""
+
+    def __init__(
+        self,
+        spark: SparkSession | None = None,
+        location: str | os.PathLike[str] | None = None,
+        *,
+        options: Mapping[str, str] | None = None,
+    ) -> None:
+        _require_session(spark)
+        self._spark = spark
+        chosen = location or (None if spark is None else default_location(spark))
+        if chosen is None:
+            raise InvalidArgumentError(
+                "without a Spark session the location of the indexes must be given",
+                found="neither",
+                hint='Lakebloom(location="/path/to/indexes")',
+            )
+        classic = spark if spark is not None and hasattr(spark, "_jsparkSession") else None
+        self._catalog = Catalog(chosen, options, classic)
+        opened(self)
+        self._readers: dict[str, Reader] = {}
+        self._lookups: dict[str, Lookups] = {}
+        self._skipping: Skipping | None = None
+        self._known_join_filters: JoinFilters | None = None
+        self._registered = False
+        self._published: dict[str, Entry] = {}
+        self._writes: WriteWatch | None = None
+        self._tables: CatalogTables | None = None
+
+    def __repr__(self) -> str:
+        session = "without Spark" if self._spark is None else f"with Spark {self._spark.version}"
+        try:
+            names = ", ".join(self._catalog.names()) or "none"
+        except LakebloomError as error:
+            names = str(error)
+        return visible(f"Lakebloom at {self.location}, {session}; indexes: {names}")
+
+    @property
+    def location(self) -> str:
+        """Where the indexes are, as a URI."""
+        return self._catalog.location
+
+    @property
+    def catalog(self) -> Catalog:
+        """The indexes as tools see them: their logs and their files."""
+        return self._catalog
+
+    def _current(self, snapshot: Snapshot) -> CurrentTable:
+        """Return the table of an index as it is now: a session asks its catalog, without one the index remembers."""
+        if self._spark is None or snapshot.entry.source.catalog is None:
+            return recorded_table(snapshot)
+        if self._tables is None:
+            from lakebloom.spark.sources.catalog_tables import CatalogTables
+
+            self._tables = CatalogTables(self._spark)
+        return self._tables.of_snapshot(snapshot)
+
+    def _settings(self) -> Settings:
+        return Settings() if self._spark is None else settings_of(self._spark)
+
+    def _session(self) -> SparkSession:
+        if self._spark is None:
+            raise UnsupportedSessionError(
+                "this needs Spark",
+                found="a Lakebloom without a session",
+                hint="use Lakebloom(spark, location=...)",
+            )
+        return self._spark
+
+    def _workshop(self, progress: Report | None) -> tuple[SparkSession, Workshop]:
+        if self._spark is None:
+            raise UnsupportedSourceError(
+                "building an index needs Spark",
+                found="a Lakebloom without a session",
+                hint="use Lakebloom(spark, location=...) to create and refresh; this one can read and look up",
+            )
+        from lakebloom.index.build.run import Workshop
+        from lakebloom.spark.build.job import SparkBuilder
+
+        settings = self._settings()
+        builder = SparkBuilder(self._spark, self._catalog, settings.build_driver_max_bytes)
+        return self._spark, Workshop(self._catalog, builder, settings, progress)
+
+    def _predicate(self, name: str, predicate: Predicate | str) -> Predicate:
+        """Return a predicate, whether it was made by ``col`` or typed as SQL."""
+        if not isinstance(predicate, str):
+            return predicate
+        from lakebloom.predicate.sql.parse import parse
+        from lakebloom.tables.schema import table_schema
+
+        source = self._catalog.index(name).log.newest().source
+        types = table_schema(source.schema_json).types
+        return parse(predicate, types.items(), case_sensitive=source.case_sensitive)
+
+    def close(self) -> None:
+        """Give back what this object holds: rule, callbacks, threads, watches, everything that it read.
+
+        Queries of the session go on without it. Closing twice is fine, and so is using it again: what is needed is then
+        opened again.
+        """
+        writes, skipping = self._writes, self._skipping
+        self._writes = self._skipping = self._known_join_filters = None
+        if writes is not None:
+            writes.close()
+        if skipping is not None:
+            skipping.close()
+        self._readers, self._lookups = {}, {}
+        closed(self)
+
+    def _timeout_s(self) -> float:
+        # One key only: a query waits for this, and Spark fetches all of them one by one.
+        value = None if self._spark is None else self._spark.conf.get(TIMEOUT_KEY, None)
+        return Settings.parse({} if value is None else {TIMEOUT_KEY: value}).query_timeout_ms / 1000
+
+    def _publish(self) -> Mapping[str, Entry | Exception]:
+        """Tell the optimizer which indexes there are, and return them; those that do not answer stay as they were."""
+        if self._skipping is None:
+            return {}
+        timeout_s = self._timeout_s()
+        try:
+            found = self._catalog.newest_entries(timeout_s)
+        except TimeoutError as error:
+            found = {**self._published, self.location: error}
+        for name, entry in found.items():
+            if isinstance(entry, TimeoutError) and name in self._published:
+                found[name] = self._published[name]
+        self._published = {name: entry for name, entry in found.items() if not isinstance(entry, Exception)}
+        self._skipping.publish(self._published.values())
+        return found
+
+    def _shown(self, title: str, progress: ProgressOption) -> AbstractContextManager[Report | None]:
+        """Show how far an operation is. Loads with the first one: a lookup does without."""
+        from lakebloom.display.progress import shown
+
+        if self._spark is None or progress is False or callable(progress):
+            return shown(title, progress)
+        from lakebloom.spark.build.progress import spark_bar_quieter
+
+        return shown(title, progress, quieten=spark_bar_quieter(self._spark))
+
+    def _suggested(self, error: IndexNotFoundError) -> IndexNotFoundError:
+        """Return the error with the name of an index that was probably meant."""
+        import difflib
+        from contextlib import suppress
+
+        from lakebloom.index.timeout import within
+
+        wanted = error.message.partition("'")[2].rstrip("'")
+        with suppress(LakebloomError, TimeoutError):
+            names = {name.lower(): name for name in within(_PATIENCE_S, self._catalog.names)}
+            close = difflib.get_close_matches(wanted.lower(), names, n=1, cutoff=0.6)
+            if close and names[close[0]] != wanted:
+                return IndexNotFoundError(error.message, found=error.found, hint=f"did you mean {names[close[0]]!r}?")
+        return error
+
+    def _reader(self, name: str) -> Reader:
+        if name not in self._readers:
+            self._readers[name] = Reader(self._catalog.index(name))
+        return self._readers[name]
