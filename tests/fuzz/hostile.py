@@ -31,7 +31,7 @@ import lakebloom.parquet
 from lakebloom import BloomIndexConfig, col
 from lakebloom.errors import LakebloomError
 from lakebloom.parquet.inspection import inspect_file
-from lakebloom.store.log import entry_path
+from lakebloom.store.entries import entry_path
 from lakebloom.store.records import FORMAT_VERSION
 from tests.fuzz.damage import damaged, with_hostile_value
 from tests.index.lake import NAME, Lake

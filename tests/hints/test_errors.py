@@ -17,7 +17,8 @@ from lakebloom.index.query.join_filters import JoinFilters
 from lakebloom.index.settings import Settings
 from lakebloom.spark.build.job import failures_named
 from lakebloom.storage import open_storage
-from lakebloom.store.log import Log, entry_path
+from lakebloom.store.entries import entry_path
+from lakebloom.store.log import Log
 from lakebloom.tables.listing.listing import list_files
 from tests.hints.registry import Met, Registry
 from tests.index.lake import NAME, Lake, assert_answers, questions

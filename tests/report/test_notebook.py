@@ -10,7 +10,7 @@ import pytest
 
 import lakebloom
 from lakebloom.display.tables import Printable
-from lakebloom.index.query.scan_reports import LastQuery, QueryReport
+from lakebloom.index.query.query_reports import LastQuery, QueryReport
 from tests.index.query import test_scan_reports as examples
 from tests.report.test_page import CONTRASTS
 

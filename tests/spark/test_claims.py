@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakebloom.index.query.scan_reports import LastQuery
+    from lakebloom.index.query.query_reports import LastQuery
 
 pytestmark = pytest.mark.spark
 FILES = 6

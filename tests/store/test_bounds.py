@@ -15,7 +15,7 @@ import pytest
 from lakebloom import BloomIndexConfig
 from lakebloom.errors import LakebloomError
 from lakebloom.store.bounds import contradiction
-from lakebloom.store.log import decode_entry, encode_entry
+from lakebloom.store.entries import decode_entry, encode_entry
 from lakebloom.store.records import Entry
 from lakebloom.tables.schema import table_schema
 from tests.fuzz.damage import HOSTILE_VALUES

@@ -9,7 +9,8 @@ import pytest
 
 from lakebloom import errors
 from lakebloom.storage import open_storage
-from lakebloom.store.log import Log, decode_entry, encode_entry, entry_path
+from lakebloom.store.entries import decode_entry, encode_entry, entry_path
+from lakebloom.store.log import Log
 from tests.index.meddling import Passing
 from tests.storage.faults import FaultyStorage
 from tests.store.examples import entry

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from lakebloom.index.query.join_filters import JoinFilters
-    from lakebloom.index.query.scan_reports import LastQuery, QueryReport
+    from lakebloom.index.query.query_reports import LastQuery, QueryReport
     from lakebloom.predicate.tree import Predicate
     from lakebloom.spark.auto_refresh import WriteWatch
     from lakebloom.spark.rule.install import Skipping

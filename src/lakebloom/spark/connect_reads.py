@@ -8,7 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakebloom.errors import LakebloomError, UnsupportedSessionError
-from lakebloom.index.query.scan_reports import LastQuery, QueryReport, ScanFigures
+from lakebloom.index.query.query_reports import LastQuery, QueryReport, ScanFigures
 from lakebloom.spark.data_source.source import LakebloomSource, explain_source, source_reader
 
 if TYPE_CHECKING:

@@ -21,7 +21,6 @@ import random
 import re
 import time
 import uuid
-import zlib
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -36,10 +35,9 @@ from lakebloom.errors import (
     IndexNotFoundError,
     NotFoundError,
     StorageError,
-    UnknownFormatError,
 )
-from lakebloom.store.bounds import MAX_ENTRY_BYTES, contradiction
-from lakebloom.store.records import FORMAT_VERSION, LINEAGE, REPAIR, Entry
+from lakebloom.store.entries import FOLDER, corrupt_entry, decode_entry, entry_path, readable
+from lakebloom.store.records import LINEAGE, Entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -48,9 +46,8 @@ if TYPE_CHECKING:
 
 WRITER = f"lakebloom {__version__}"
 
-_FOLDER = "log"
-HINT = f"{_FOLDER}/latest"
-_ENTRY = re.compile(rf"{_FOLDER}/(?P<version>[0-9]{{20}})\.json")
+HINT = f"{FOLDER}/latest"
+_ENTRY = re.compile(rf"{FOLDER}/(?P<version>[0-9]{{20}})\.json")
 _NUMBER = re.compile(rb"[0-9]{1,20}")
 _ORIGINS = ("create", "replace")
 """Operations after which the log is about another index than before."""
@@ -60,78 +57,6 @@ _TRUSTED_S = 60.0
 """How long a reader goes on from what it knows without looking whether that was vacuumed."""
 _MOST_AHEAD_MS = 60 * 60 * 1000
 """How far the clock of another writer may be ahead before its time is taken for wrong."""
-
-
-class _Preamble(msgspec.Struct):
-    lakebloom: int
-    crc32: int
-
-
-def encode_entry(entry: Entry) -> bytes:
-    """Return an entry's bytes: a line with the format version and checksum, and a line with the entry."""
-    body = msgspec.json.encode(entry)
-    return msgspec.json.encode(_Preamble(FORMAT_VERSION, zlib.crc32(body))) + b"\n" + body + b"\n"
-
-
-def decode_entry(data: bytes, path: str) -> Entry:
-    """Return the entry of these bytes. Raises CorruptIndexError or UnknownFormatError."""
-    if len(data) > MAX_ENTRY_BYTES:
-        raise _corrupt(path, f"{len(data)} bytes")
-    first, _, rest = data.partition(b"\n")
-    body = rest.removesuffix(b"\n")
-    try:
-        preamble = msgspec.json.decode(first, type=_Preamble)
-    except msgspec.MsgspecError as error:
-        raise _corrupt(path, str(error)) from error
-    if preamble.lakebloom != FORMAT_VERSION:
-        raise UnknownFormatError(
-            f"cannot read {path}: this version of lakebloom reads format {FORMAT_VERSION}",
-            found=f"format {preamble.lakebloom}",
-            hint="upgrade lakebloom; until then queries read all files",
-        )
-    if zlib.crc32(body) != preamble.crc32:
-        raise _corrupt(path, "a checksum that does not fit")
-    try:
-        entry = msgspec.json.decode(body, type=Entry)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise _corrupt(path, str(error)) from error
-    found = contradiction(entry)
-    if found is not None:
-        raise _corrupt(path, found)
-    return entry
-
-
-def _readable(entry: Entry) -> bytes:
-    """Return an entry's bytes, which are known to give the same entry again: what is put cannot be taken back."""
-    data = encode_entry(entry)
-    try:
-        found = "another entry" if decode_entry(data, entry_path(entry.version)) != entry else ""
-    except IndexFormatError as error:
-        found = error.found
-    if found:
-        raise IndexFormatError(
-            f"cannot commit version {entry.version} of index {entry.config.name!r}: it would not read back as it is",
-            found=found,
-            hint="nothing was committed; please report this",
-        )
-    return data
-
-
-def _corrupt(path: str, found: str) -> CorruptIndexError:
-    return CorruptIndexError(
-        f"cannot read the log entry {path}",
-        found=found,
-        hint=REPAIR,
-    )
-
-
-def entry_path(version: int) -> str:
-    """Return where an entry is stored.
-
-    >>> entry_path(7)
-    'log/00000000000000000007.json'
-    """
-    return f"{_FOLDER}/{version:020d}.json"
 
 
 class Log:
@@ -150,7 +75,7 @@ class Log:
         path = entry_path(version)
         entry = decode_entry(bytes(self._storage.read(path)), path)
         if entry.version != version:
-            raise _corrupt(path, f"the entry of version {entry.version}")
+            raise corrupt_entry(path, f"the entry of version {entry.version}")
         return entry
 
     def newest(self) -> Entry:
@@ -182,7 +107,7 @@ class Log:
     def listed(self) -> tuple[Entry | None, dict[int, int]]:
         """Return the entry with the highest number, and when each entry was stored, by the store's clock."""
         for _ in range(_ATTEMPTS):
-            stored = _entry_times(self._storage.list(_FOLDER))
+            stored = _entry_times(self._storage.list(FOLDER))
             if not stored:
                 return None, stored
             with suppress(NotFoundError):  # vacuumed since it was listed: there is a newer one, or none at all
@@ -191,7 +116,7 @@ class Log:
 
     def versions(self) -> list[int]:
         """Return the numbers of the entries that are stored, in order. This lists the log."""
-        return sorted(_entry_times(self._storage.list(_FOLDER)))
+        return sorted(_entry_times(self._storage.list(FOLDER)))
 
     def clock(self, newest: int) -> tuple[int, dict[int, int]]:
         """Return what time it is, and when each entry was stored, in milliseconds; both by the store's clock.
@@ -201,7 +126,7 @@ class Log:
         """
         for _ in range(_ATTEMPTS):
             self._storage.write(HINT, str(newest).encode())
-            files = list(self._storage.list(_FOLDER))
+            files = list(self._storage.list(FOLDER))
             for file in files:
                 if file.path == HINT:
                     return file.mtime_ms, _entry_times(files)
@@ -351,7 +276,7 @@ class Log:
     def _put(self, entry: Entry) -> bool:
         """Write an entry, and tell whether it is the successor of its base."""
         try:
-            self._storage.put_if_absent(entry_path(entry.version), _readable(entry))
+            self._storage.put_if_absent(entry_path(entry.version), readable(entry))
         except AlreadyExistsError:
             return False
         if not self._stands(entry):

@@ -13,8 +13,8 @@ import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom, col, errors
 from lakebloom.index.query.reader import Reader
+from lakebloom.store.entries import encode_entry, entry_path
 from lakebloom.store.files import write_blob
-from lakebloom.store.log import encode_entry, entry_path
 from tests.index.lake import NAME, Lake, assert_answers, questions
 
 if TYPE_CHECKING:

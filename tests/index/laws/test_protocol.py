@@ -19,7 +19,8 @@ from lakebloom.index.maintain.repair import remove_index
 from lakebloom.index.maintain.vacuum import removal_of, vacuum_index
 from lakebloom.index.operation import require_stored
 from lakebloom.store import log as log_module
-from lakebloom.store.log import HINT, Log, decode_entry, entry_path
+from lakebloom.store.entries import decode_entry, entry_path
+from lakebloom.store.log import HINT, Log
 from lakebloom.store.records import Entry, FileRecord, SegmentRecord
 from tests.index.interleaving import Explorer, Failed, Files, Played, perform
 from tests.store.examples import entry as first_entry

@@ -15,7 +15,7 @@ from lakebloom.index.maintain.lifecycle import delete_index
 from lakebloom.index.maintain.repair import Rebuild, Salvage, remove_index, repair_index
 from lakebloom.index.maintain.verify import verify_index
 from lakebloom.index.query.reader import Reader
-from lakebloom.store.log import encode_entry, entry_path
+from lakebloom.store.entries import encode_entry, entry_path
 from tests.index.lake import NAME, SMALL, Lake, assert_answers, questions
 from tests.index.local_builder import source_of, workshop
 from tests.index.meddling import Passing

@@ -18,7 +18,8 @@ from lakebloom.index.maintain.optimize import optimize_index
 from lakebloom.index.query.reader import Reader
 from lakebloom.storage.local.temporary import temporary_name
 from lakebloom.store import log as log_module
-from lakebloom.store.log import Log, entry_path
+from lakebloom.store.entries import entry_path
+from lakebloom.store.log import Log
 from tests.index.lake import DAY_MS, NAME, Lake, assert_answers, kept, questions
 from tests.index.meddling import Doubled, Meddled, Unanswered
 

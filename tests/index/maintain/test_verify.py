@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from lakebloom import BloomIndexConfig, errors
 from lakebloom.index.maintain.optimize import optimize_index
 from lakebloom.index.maintain.verify_files import FileCheck
-from lakebloom.store.log import encode_entry, entry_path
+from lakebloom.store.entries import encode_entry, entry_path
 from lakebloom.store.tiles import read_tile, write_tile
 from lakebloom.store.unit_table import UnitTable
 from tests.index.lake import NAME, Lake, columns_of

@@ -8,17 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lakebloom.index.query.scan_reports import (
-    FileState,
-    IndexReport,
-    JoinFigures,
-    LastQuery,
-    PartReport,
-    QueryReport,
-    ScanFigures,
-    ScanReport,
-    Use,
-)
+from lakebloom.index.query.query_reports import JoinFigures, LastQuery, QueryReport, ScanFigures
+from lakebloom.index.query.scan_reports import FileState, IndexReport, PartReport, ScanReport, Use
 from lakebloom.predicate.reasons import Reason
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -14,7 +14,8 @@ from lakebloom.display.tables import amount, text_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from lakebloom.index.query.scan_reports import QueryReport, ScanReport
+    from lakebloom.index.query.query_reports import QueryReport
+    from lakebloom.index.query.scan_reports import ScanReport
 
 __all__ = ["add_to"]
 

@@ -9,9 +9,11 @@ import numpy as np
 
 from lakebloom.index.current_table import recorded_table
 from lakebloom.index.lookup.file_reads import Read, reads_of, unindexed_reads
-from lakebloom.index.query.explain import index_report, parts_of, shown_place, why_unused, with_answers
+from lakebloom.index.query.explain import index_report, shown_place, why_unused, with_answers
+from lakebloom.index.query.part_reports import parts_of
+from lakebloom.index.query.query_reports import QueryReport
 from lakebloom.index.query.reader import require_predicate
-from lakebloom.index.query.scan_reports import FileState, IndexReport, QueryReport, ScanReport, Use, unit_name
+from lakebloom.index.query.scan_reports import FileState, IndexReport, ScanReport, Use, unit_name
 from lakebloom.index.query.scans import Advice
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.sql.text import to_text

@@ -20,7 +20,7 @@ from lakebloom.index.catalog import require_same
 from lakebloom.index.maintain.damage import examine
 from lakebloom.index.maintain.vacuum import removal_of
 from lakebloom.index.reports import OperationReport
-from lakebloom.store.log import entry_path
+from lakebloom.store.entries import entry_path
 from lakebloom.store.records import FOLDERS, ColumnRecord, ConfigRecord, Entry, SourceRecord
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ import msgspec
 from lakebloom.display.progress import Progress
 from lakebloom.display.tables import Printable
 from lakebloom.errors import CommitConflictError, CorruptIndexError, NotFoundError
-from lakebloom.store.log import HINT, entry_path
+from lakebloom.store.entries import entry_path
+from lakebloom.store.log import HINT
 from lakebloom.store.records import FOLDERS
 
 if TYPE_CHECKING:

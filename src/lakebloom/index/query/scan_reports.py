@@ -1,30 +1,25 @@
-"""What ``explain`` and ``last_query`` return: the figures of a query, printed for a terminal and for a notebook."""
+"""What ``explain`` says of one scan, printed for a terminal and for a notebook."""
 
 from __future__ import annotations
 
-import abc
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lakebloom.display.tables import Printable, amount
-from lakebloom.display.visible import visible
-from lakebloom.index.query.scan_reports_html import last_query_html, query_html, scan_html
+from lakebloom.index.query.scan_reports_html import scan_html
 from lakebloom.predicate.reasons import Reason
 
 __all__ = [
     "FileState",
     "IndexReport",
-    "JoinFigures",
     "JoinKeysReport",
-    "JoinReport",
-    "LastQuery",
     "PartReport",
-    "QueryReport",
-    "ScanFigures",
     "ScanReport",
     "Use",
+    "files_text",
     "unit_name",
+    "with_remedy",
 ]
 
 _MAP_WIDTH, _MAP_LINES = 100, 10
@@ -118,7 +113,7 @@ class JoinKeysReport(Printable):
         """The report as text."""
         join, condition = self.place
         found = f" (found: {self.message})" if self.message else ""
-        return f"{join}, {condition}: skips nothing, {_with_remedy(self.reason)}{found}"
+        return f"{join}, {condition}: skips nothing, {with_remedy(self.reason)}{found}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,9 +215,9 @@ class ScanReport:
         if missed:
             yield "  not answered by an index"
             width = max(len(part.text) for part, _ in missed)
-            yield from (f"    {part.text:<{width}}  {_with_remedy(reason)}" for part, reason in missed)
+            yield from (f"    {part.text:<{width}}  {with_remedy(reason)}" for part, reason in missed)
         yield from (f"  {join.line()}" for join in self.joins)
-        yield from (f"  {_with_remedy(reason)}" for reason in self.other_reasons)
+        yield from (f"  {with_remedy(reason)}" for reason in self.other_reasons)
         if FileState.SKIPPED in self.states:
             each = self.files_for_each_character
             unit = "a file" if each == 1 else f"{each} files"
@@ -256,8 +251,8 @@ class ScanReport:
         if self.at_run_time:
             least, most = "at least ", "at most "
         share = amount(self.bytes) if not self.files_skipped else f"{amount(self.bytes_kept)} of {amount(self.bytes)}"
-        skipped = f"{least}{self.files_skipped:,} of {_files(self.files)} {would}skipped"
-        read = f"{most}{_files(self.files_kept)} {would or 'to '}read ({share})"
+        skipped = f"{least}{self.files_skipped:,} of {files_text(self.files)} {would}skipped"
+        read = f"{most}{files_text(self.files_kept)} {would or 'to '}read ({share})"
         text = f"{skipped}{self.answer}; {read}"
         if not self.files_not_covered:
             return text
@@ -285,15 +280,15 @@ class ScanReport:
     @property
     def partition_summary(self) -> str:
         """What the partitions answered, in words."""
-        left = _files(self.files)
+        left = files_text(self.files)
         if self.files_of_table is not None:
-            left = f"{self.files:,} of the table's {_files(self.files_of_table)}"
+            left = f"{self.files:,} of the table's {files_text(self.files_of_table)}"
         return f"partitions answer {self.partition_predicate}: {left} left"
 
     def _index_lines(self, index: IndexReport) -> Iterator[str]:
         if index.reason is not None:
             message = f" ({index.message})" if index.message else ""
-            yield f"  index {index.name}: {_with_remedy(index.reason)}{message}"
+            yield f"  index {index.name}: {with_remedy(index.reason)}{message}"
             return
         answered = [part for part in self.parts if part.index == index.name]
         alone = " by itself" if any(other.reason is None and not other.version for other in self.indexes) else ""
@@ -307,11 +302,13 @@ class ScanReport:
             yield f"    {part.text}: column {part.column} {part.effect}"
 
 
-def _with_remedy(reason: Reason) -> str:
+def with_remedy(reason: Reason) -> str:
+    """Return a reason with what to do about it."""
     return f"{reason.value}: {reason.meaning}. Remedy: {reason.remedy}"
 
 
-def _files(number: int) -> str:
+def files_text(number: int) -> str:
+    """Return a number of files in words."""
     return _counted(number, "file")
 
 
@@ -326,141 +323,3 @@ def unit_name(granularity: str | int) -> str:
     ('row group', 'zone')
     """
     return "zone" if isinstance(granularity, int) else granularity.replace("_", " ")
-
-
-class _Scans(abc.ABC):
-    """Something with scans, printed one after the other."""
-
-    __slots__ = ()
-
-    @abc.abstractmethod
-    def _lines(self) -> Iterator[str]: ...
-
-    def __str__(self) -> str:
-        return "\n".join(map(visible, self._lines()))
-
-    __repr__ = __str__
-
-
-@dataclass(frozen=True, slots=True)
-class JoinReport(Printable):
-    """A side of a join whose key a global filter is about: filtered by it, or ``reason`` says why not."""
-
-    index: str
-    column: str
-    key: str
-    side: str
-    join: str
-    rate: float = 0.0
-    """How often a row without a partner passes."""
-    filter_bytes: int = 0
-    files_merged: int = 0
-    """How many files were added to the filter on the fly."""
-    reason: Reason | None = None
-
-    def line(self) -> str:
-        """The report as text."""
-        place = f"{self.side} side of the {self.join} join on {self.key}"
-        if self.reason is not None:
-            return f"{place}: not filtered by {self.index}.{self.column}, {_with_remedy(self.reason)}"
-        merged = f", {_files(self.files_merged)} added to it" if self.files_merged else ""
-        passing = f"of rows without a partner {100 * self.rate:.2g} % pass"
-        return f"{place}: filtered by {self.index}.{self.column} ({amount(self.filter_bytes)}{merged}); {passing}"
-
-
-@dataclass(frozen=True, repr=False)
-class QueryReport(_Scans):
-    """What ``explain`` says of a query."""
-
-    scans: tuple[ScanReport, ...]
-    joins: tuple[JoinReport, ...] = ()
-
-    def _lines(self) -> Iterator[str]:
-        if not self.scans:
-            yield "this query reads no files"
-        for scan in self.scans:
-            yield from scan.lines()
-        for join in self.joins:
-            yield join.line()
-
-    def _repr_html_(self) -> str:
-        return query_html(self)
-
-
-@dataclass(frozen=True, slots=True)
-class ScanFigures(Printable):
-    """What a scan counted while it ran; None where Spark does not tell, as of rows that an earlier run had kept."""
-
-    table: str
-    files_read: int | None
-    bytes_read: int | None
-    rows_read: int | None
-    files: int | None
-    """How many files there were to read, before any were skipped."""
-    files_kept: int | None
-    """How many the plan meant to read."""
-
-    @property
-    def files_skipped(self) -> int | None:
-        """How many were not opened."""
-        return None if self.files is None or self.files_read is None else self.files - self.files_read
-
-    def line(self) -> str:
-        """The figures as text."""
-        rows = "unknown" if self.rows_read is None else f"{self.rows_read:,}"
-        if self.files_read is None:
-            return (
-                f"{self.table}: unknown" if self.rows_read is None else f"{self.table}: read {rows} rows, files unknown"
-            )
-        size = "" if self.bytes_read is None else f", {amount(self.bytes_read)}"
-        read = f"read {_files(self.files_read)}{size}, {rows} rows"
-        if self.files is None or self.files_skipped is None:
-            return f"{self.table}: {read}"
-        return f"{self.table}: {self.files_skipped:,} of {_files(self.files)} skipped; {read}"
-
-
-@dataclass(frozen=True, slots=True)
-class JoinFigures(Printable):
-    """What a filter on a side of a join counted."""
-
-    index: str
-    column: str
-    rows: int
-    rows_passed: int
-
-    @property
-    def rows_dropped(self) -> int:
-        """How many rows were not shuffled."""
-        return self.rows - self.rows_passed
-
-
-@dataclass(frozen=True, repr=False)
-class LastQuery(_Scans):
-    """What the scans of the last query counted, and the filters on its joins."""
-
-    action: str
-    seconds: float | None
-    """None where it is not known, as on Spark Connect."""
-    scans: Sequence[ScanFigures]
-    joins: Sequence[JoinFigures] = ()
-    failed: bool = False
-    """Whether the query failed; how much it read is then unknown."""
-
-    @property
-    def end(self) -> str:
-        """How it ended, in words."""
-        if self.failed:
-            return "failed"
-        return "ran" if self.seconds is None else f"took {self.seconds:.3f} s"
-
-    def _lines(self) -> Iterator[str]:
-        yield f"{self.action} {self.end}"
-        if not self.scans:
-            yield "  no files read"
-        yield from (f"  {scan.line()}" for scan in self.scans)
-        for join in self.joins:
-            dropped = f"{join.rows_dropped:,} of {join.rows:,} rows dropped before the shuffle"
-            yield f"  join filter {join.index}.{join.column}: {dropped}"
-
-    def _repr_html_(self) -> str:
-        return last_query_html(self)

@@ -10,7 +10,8 @@ from lakebloom.display.tables import amount
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from lakebloom.index.query.scan_reports import LastQuery, QueryReport, ScanReport
+    from lakebloom.index.query.query_reports import LastQuery, QueryReport
+    from lakebloom.index.query.scan_reports import ScanReport
     from lakebloom.predicate.reasons import Reason
 
 __all__ = ["last_query_html", "query_html", "scan_html"]

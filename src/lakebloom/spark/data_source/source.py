@@ -31,8 +31,9 @@ from lakebloom.index.catalog import Catalog
 from lakebloom.index.current_table import CurrentTable, recorded_table
 from lakebloom.index.lookup.explain_reads import explain_reads, plan_reads, unreadable_report
 from lakebloom.index.lookup.file_reads import Read, batches_of, packed, row_group_counts
+from lakebloom.index.query.query_reports import ScanFigures
 from lakebloom.index.query.reader import Reader, require_predicate
-from lakebloom.index.query.scan_reports import ScanFigures, ScanReport
+from lakebloom.index.query.scan_reports import ScanReport
 from lakebloom.index.timeout import within
 from lakebloom.predicate.rows.evaluate import row_mask
 from lakebloom.predicate.tree import And, Predicate, to_json

@@ -15,7 +15,7 @@ import numpy as np
 from lakebloom.errors import UnsupportedSessionError
 from lakebloom.index.current_table import places_of
 from lakebloom.index.query.explain import DescribedScan, Note
-from lakebloom.index.query.scan_reports import JoinFigures, JoinReport, LastQuery, ScanFigures
+from lakebloom.index.query.query_reports import JoinFigures, JoinReport, LastQuery, ScanFigures
 from lakebloom.index.query.scans import Advice, Advisor, Reading, Unanswered
 from lakebloom.predicate.reasons import Reason
 from lakebloom.spark.jvm import is_stopped, new_object
