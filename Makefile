@@ -12,8 +12,7 @@ CORE := .venv-core$(AGE)
 CORE_STAMP := $(CORE)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 FAST := not spark and not slow
-HALF := tests/sbbf tests/storage tests/predicate tests/tables tests/parquet
-SPARK_HALF := tests/spark/rule tests/spark/skipping $(sort $(wildcard tests/spark/test_[a-j]*.py))
+TWO := -n 2 --dist loadfile
 # Spark starts its workers with the first python3 on PATH unless told otherwise.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
@@ -36,9 +35,8 @@ $(CORE_STAMP): pyproject.toml constraints.txt tools/bootstrap
 	@tools/bootstrap $(PYTHON3) $(CORE) core-tests $(DEPENDENCIES)
 	@touch $@
 
-test: $(STAMP) check core ## environment, lint, types and all tests, in two processes
-	@. tools/java && . tools/chromium && tools/side-by-side \
-		"$(BIN)/python -m pytest $(SPARK_HALF)" "$(BIN)/python -m pytest $(addprefix --ignore=,$(SPARK_HALF))"
+test: $(STAMP) check core ## environment, lint, types and all tests, in two processes; DURATIONS=1 prints the time of each file
+	@. tools/java && . tools/chromium && LAKEBLOOM_DURATIONS=$(DURATIONS) $(BIN)/python -m pytest $(TWO)
 
 core: $(CORE_STAMP) ## the tests of an installation without pyspark
 	@$(CORE)/bin/python -m pytest tests/core tests/store tests/index/lookup/test_lookup.py tests/index/query/test_candidates.py
@@ -49,9 +47,7 @@ check: $(STAMP) ## lint and types only
 	@$(BIN)/mypy
 
 fast: $(STAMP) ## the tests that need no Spark, in two processes, in about a minute
-	@$(BIN)/python -m pytest -m "$(FAST)" $(HALF) & first=$$!; \
-	$(BIN)/python -m pytest -m "$(FAST)" $(addprefix --ignore=,$(HALF)); second=$$?; \
-	wait $$first && exit $$second
+	@$(BIN)/python -m pytest -m "$(FAST)" $(TWO)
 
 demo: $(STAMP) ## what lakebloom does, on your screen
 	@. tools/java && $(BIN)/python -m lakebloom.cli.commands.demo

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -25,6 +26,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print what each file took, the longest first, for `make test DURATIONS=1`."""
+    if not os.environ.get("LAKEBLOOM_DURATIONS"):
+        return
+    seconds: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if hasattr(report, "duration"):
+                seconds[report.nodeid.partition("::")[0]] += report.duration
+    terminalreporter.section("seconds of each file")
+    for file, taken in seconds.most_common():
+        terminalreporter.line(f"{taken:8.1f}  {file}")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -34,9 +34,8 @@ def threads() -> list[str]:
 
 SCRIPT = """
 import sys, threading, warnings
-from lakebloom.index import progress
-from lakebloom.index.build.plan import Progress
-from lakebloom.display.progress import shown
+from lakebloom.display import progress
+from lakebloom.display.progress import Progress, shown
 progress.AFTER_S = {after_s}
 try:
     with shown("building by_user", {option}) as tell:
@@ -128,7 +127,7 @@ def test_the_command_line_draws_the_same(lake: Lake) -> None:
     lake.fill(range(3))
     lake.create()
     start = (
-        "import sys; from lakebloom.index import progress; progress.AFTER_S = 0; "
+        "import sys; from lakebloom.display import progress; progress.AFTER_S = 0; "
         "from lakebloom.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
     for verb in ("verify", "optimize", "vacuum"):

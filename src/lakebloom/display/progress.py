@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from lakebloom.display.tables import amount
 from lakebloom.display.visible import visible
+from lakebloom.locks import new_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -112,7 +113,7 @@ class _Display:
 
     def __init__(self, screen: _Screen, quieten: Callable[[], None] | None = None) -> None:
         self._screen, self._quieten = screen, quieten
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._over = threading.Event()
         self._started_s = time.monotonic()
         self._latest: Progress | None = None

@@ -244,7 +244,10 @@ def test_the_type_argument_says_how_to_read_python_values() -> None:
         hash_values("x", type=pa.int32())
 
 
-@pytest.mark.parametrize("bad", [[1, "a"], [10**38], [True, 5], np.zeros((2, 2)), 1j, object()], ids=repr)
+BAD = [[1, "a"], [10**38], [True, 5], np.zeros((2, 2)), 1j, object()]
+
+
+@pytest.mark.parametrize("bad", BAD, ids=lambda bad: type(bad).__name__)
 def test_values_that_are_no_values(bad: object) -> None:
     with pytest.raises(errors.LakebloomError):
         hash_values(bad)

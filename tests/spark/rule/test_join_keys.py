@@ -288,7 +288,7 @@ def test_random_small_sides_lose_no_row(spark: SparkSession, lake: Lakebloom, ev
 
 
 def test_reasons_of_java_are_those_of_python() -> None:
-    java = files("lakebloom.spark").joinpath("java")
+    java = files("lakebloom.spark.rule").joinpath("java")
     text = "\n".join(
         java.joinpath(f"{name}.java").read_text(encoding="utf-8") for name in ("Keys", "Partners", "Joins")
     )
