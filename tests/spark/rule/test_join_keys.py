@@ -239,6 +239,68 @@ def test_rows_that_are_fixed_stay_fixed(spark: SparkSession, lake: Lakebloom, ev
         assert all(row.v is not None for row in fixed.collect())
 
 
+ZEROS = "VALUES (double('-0.0')), (double('0.0')), (double('NaN')), (NULL)"
+GROUPED = [
+    "SELECT cast(d AS string) AS z FROM (SELECT DISTINCT d FROM side)",
+    "SELECT cast(d AS string) AS z FROM (SELECT d, count(*) FROM side GROUP BY d)",
+    "SELECT z FROM (SELECT cast(d AS string) AS z FROM (SELECT DISTINCT d FROM side)) WHERE z LIKE '0%'",
+    "SELECT 'a' AS z FROM (SELECT DISTINCT d FROM side) WHERE cast(d AS string) = '0.0'",
+    "SELECT if(cast(d AS string) = '0.0', 'a', 'b') AS z FROM (SELECT DISTINCT d FROM side)",
+    "SELECT cast(q.d AS string) AS z FROM (SELECT struct(d) AS q FROM side) GROUP BY q",
+    "SELECT cast(q[0] AS string) AS z FROM (SELECT array(d) AS q FROM side) GROUP BY q",
+    "SELECT cast(d AS string) AS z FROM (SELECT d FROM side UNION SELECT d FROM side)",
+    "SELECT cast(d AS string) AS z FROM (SELECT d FROM side EXCEPT ALL SELECT 5.0D)",
+    "SELECT cast(d AS string) AS z FROM (SELECT d FROM side INTERSECT SELECT 0.0D)",
+    "SELECT cast(max(d) AS string) AS z FROM side WHERE d = 0",
+]
+
+
+def test_groups_do_not_tell_the_zeros_apart(spark: SparkSession, lake: Lakebloom, tmp_path: Path) -> None:
+    """Rows with -0.0 are grouped as 0.0: what is computed of the group is of 0.0."""
+    for number, text in enumerate(["0.0", "-0.0", "NaN", "a", "b"]):
+        write(tmp_path / f"texts/{number}.parquet", {"s": pa.array([text])})
+    lake.create_index(tmp_path / "texts", BloomIndexConfig("texts", ["s"], fpp=1e-7))
+    spark.read.parquet(str(tmp_path / "texts")).createOrReplaceTempView("texts")
+    listed_zero, zeros = spark.createDataFrame([(-0.0,)], "d double"), spark.sql(f"SELECT * FROM {ZEROS} AS v(d)")
+    for side, asked in ((listed_zero, "JOIN ({}) ON s = z"), (zeros, "WHERE s IN ({})")):
+        side.createOrReplaceTempView("side")
+        for query in GROUPED:
+            text = f"SELECT s FROM texts {asked.format(query)}"
+            with skipping(lake):
+                found = rows(spark.sql(text))
+            assert found == rows(spark.sql(text)), text
+
+
+def test_a_cache_over_a_cache_counts_with_its_own_rows(
+    spark: SparkSession, lake: Lakebloom, events: DataFrame, tmp_path: Path
+) -> None:
+    source = tmp_path / "changing"
+    write(source / "0.parquet", {"k": pa.array([7, 45], pa.int64())})
+    below = spark.read.parquet(str(source)).cache()
+    below.count()
+    old = below.groupBy().count()
+    jdf: Any = old._jdf
+    jdf.queryExecution().executedPlan()
+    above = below.where("k >= 0").cache()
+    above.count()
+    below.unpersist(blocking=True)
+    write(source / "0.parquet", {"k": pa.array([150, 170], pa.int64())})
+    old.collect()  # fills the lower cache of that plan with other rows
+    with skipping(lake):
+        found = [row.v for row in above.join(events, "k", "left").orderBy("k").collect()]
+    assert found == [7, 5]
+    above.unpersist()
+
+
+def test_a_long_list_of_few_keys_does_not_hold_up_planning(
+    spark: SparkSession, lake: Lakebloom, events: DataFrame
+) -> None:
+    side = spark.createDataFrame([(number % 3,) for number in range(1001)], KEYS)
+    with skipping(lake), configured(spark, {"spark.lakebloom.join.maxKeys": "100"}):
+        (scan, *_) = lake.explain(events.join(side, "k")).scans
+    assert Reason.TOO_MANY_KEYS in {join.reason for join in scan.joins}
+
+
 HOW = ("inner", "left_outer", "right_outer", "full_outer", "left_semi", "left_anti", "cross")
 
 

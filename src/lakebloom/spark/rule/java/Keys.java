@@ -53,9 +53,15 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SessionState;
 import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.AtomicType;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.FloatType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.NullType;
 import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.storage.RDDInfo;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Option;
@@ -230,9 +236,15 @@ final class Keys {
         return true;
     }
 
-    /** Columns that rows are grouped by have values from below, and so have the greatest, least, first and last. */
+    /**
+     * Columns that rows are grouped by have values from below, and so have the greatest, least, first and last.
+     *
+     * Groups do not tell -0.0 from 0.0, and give either as 0.0. So a column with floats in it is no more than a key by
+     * itself, for which both are one: nothing computed of it is known, and no condition on it.
+     */
     private void grouped(Aggregate plan, Expression key, List conditions) throws Exception {
         Map plain = new HashMap();
+        Map floats = new HashMap();
         Map picked = new HashMap();
         for (Iterator it = CollectionConverters.asJava(plan.aggregateExpressions()).iterator(); it.hasNext();) {
             NamedExpression made = (NamedExpression) it.next();
@@ -240,9 +252,15 @@ final class Keys {
             Expression one = e instanceof AggregateExpression ? picked((AggregateExpression) e) : null;
             if (one != null) {
                 picked.put(made.exprId(), one);
-            } else if (!hasAggregate(e) && (e instanceof AttributeReference || !isFloating(e.references()))) {
+            } else if (!hasAggregate(e) && !hasFloats(e.references())) {
                 plain.put(made.exprId(), e);
+            } else if (e instanceof AttributeReference && isFloat(e.dataType())) {
+                floats.put(made.exprId(), e);
             }
+        }
+        if (key instanceof AttributeReference && known(key, floats)) {
+            collect(child(plan), Above.exchanged(key, floats), exchanged(known(conditions, plain), plain));
+            return;
         }
         if (known(key, plain)) {
             collect(child(plan), Above.exchanged(key, plain), exchanged(known(conditions, plain), plain));
@@ -271,15 +289,36 @@ final class Keys {
         return found;
     }
 
-    /** Groups do not tell -0.0 from 0.0, and what is computed of them may. */
-    private static boolean isFloating(scala.collection.Iterable columns) {
+    private static boolean hasFloats(scala.collection.Iterable columns) {
         for (Iterator it = CollectionConverters.asJava(columns).iterator(); it.hasNext();) {
-            Expression column = (Expression) it.next();
-            if (column.dataType() instanceof FloatType || column.dataType() instanceof DoubleType) {
+            if (hasFloats(((Expression) it.next()).dataType())) {
                 return true;
             }
         }
         return false;
+    }
+
+    private static boolean hasFloats(DataType type) {
+        if (type instanceof ArrayType) {
+            return hasFloats(((ArrayType) type).elementType());
+        }
+        if (type instanceof MapType) {
+            return hasFloats(((MapType) type).keyType()) || hasFloats(((MapType) type).valueType());
+        }
+        if (type instanceof StructType) {
+            StructField[] fields = ((StructType) type).fields();
+            for (int i = 0; i < fields.length; i++) {
+                if (hasFloats(fields[i].dataType())) {
+                    return true;
+                }
+            }
+            return false;
+        }
+        return isFloat(type) || !(type instanceof AtomicType || type instanceof NullType);
+    }
+
+    private static boolean isFloat(DataType type) {
+        return type instanceof FloatType || type instanceof DoubleType;
     }
 
     private static boolean known(Expression e, Map columns) {
@@ -458,6 +497,9 @@ final class Keys {
         } catch (Unknown why) {
             return why;
         }
+        if (below.cached != null) { // another cache, which may be filled anew while this one keeps what it has
+            return new Unknown("KEYS_AT_RUN_TIME", "another cache");
+        }
         add(below);
         return null;
     }
@@ -479,7 +521,11 @@ final class Keys {
         for (Iterator it = evaluable(conditions).iterator(); it.hasNext();) {
             tests.add(BindReferences.bindReference((Expression) it.next(), known, false));
         }
-        while (rows.hasNext()) {
+        long most = (long) ROWS_FOR_A_KEY * maxKeys();
+        for (long seen = 0; rows.hasNext(); seen++) {
+            if (seen == most) { // planning waits for this
+                throw tooMany("more than " + most + " rows");
+            }
             InternalRow row = (InternalRow) rows.next();
             if (passes(row, tests)) {
                 add(bound.eval(row));
