@@ -45,6 +45,8 @@ try:
         {ending}
 except (KeyboardInterrupt, ValueError) as error:
     print("caught", type(error).__name__, file=sys.stderr)
+for thread in threading.enumerate()[1:]:
+    thread.join(60)  # that of rich ends by itself, a moment later
 assert [t.name for t in threading.enumerate()] == ["MainThread"]
 print("after", file=sys.stderr)
 """
