@@ -116,8 +116,8 @@ def holds(normal: Normal, row: Row, keep: Callable[[Keep], bool]) -> bool:
             return all(holds(child, row, keep) for child in children)
         case AnyOf(children):
             return any(holds(child, row, keep) for child in children)
-        case OneOf(source, column, _, True) if not isinstance(row[column], int):
-            return evaluate(source, row) is True  # not asked
+        case OneOf(part, column, _, True) if not isinstance(row[column], int):
+            return evaluate(part, row) is True  # not probed
         case OneOf(_, column, values):
             return is_in(row[column], values) is True
         case HoldsNull(_, column):

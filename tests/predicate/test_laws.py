@@ -75,7 +75,7 @@ def test_normalising_keeps_every_truth(
 
         # Only what is kept for want of an answer makes it say more: with the answers put in, it says the same.
         def answered(leaf: Keep, row: dict[Any, Any] = row) -> bool:
-            return evaluate(leaf.source, row, lambda unknown: truths[unknown.text]) is True
+            return evaluate(leaf.part, row, lambda unknown: truths[unknown.text]) is True
 
         assert holds(normal, row, answered) == truth
 

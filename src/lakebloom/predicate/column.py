@@ -1,7 +1,7 @@
-"""How a person writes a predicate: ``(col("user_id") == 42) & col("day").is_not_null()``.
+"""Predicates in Python: ``(col("user_id") == 42) & col("day").is_not_null()``.
 
-What comes out is the tree of ``lakebloom.predicate.tree``. Its parts combine with ``&``, ``|`` and ``~``; comparisons
-bind looser than these in Python, so they stand in parentheses.
+The result is a tree of ``lakebloom.predicate.tree``. Its parts combine with ``&``, ``|`` and ``~``. These bind tighter
+than comparisons in Python, so each comparison needs parentheses.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["Column", "col"]
 
 
 def col(name: str) -> Column:
-    """Return a column to compare with values. ``a.b`` is a struct's leaf; backticks quote a name with a dot.
+    """Return a column to compare with values. ``a.b`` is a leaf of a struct; backticks quote a name with a dot.
 
     >>> col("user_id") == 42
     Equals(column=('user_id',), value=Literal(type='bigint', value=42))
@@ -25,16 +25,16 @@ def col(name: str) -> Column:
     And(children=(Not(child=IsNull(column=('s', 'k'))), Not(child=Equals(column=('odd.name',), ...
     """
     if not isinstance(name, str):
-        raise InvalidArgumentError("a column is named by a string", found=name)
+        raise InvalidArgumentError("the name of a column must be a string", found=name)
     return Column(parse_name(name))
 
 
 class Column:
-    """A column of the table, made by ``col``. Comparing it gives a predicate."""
+    """A column of the table, made by ``col``. A comparison with it is a predicate."""
 
     __slots__ = ("path",)
     __hash__ = None  # type: ignore[assignment]  # == makes predicates
-    __array_ufunc__ = None  # so that numpy leaves `np.int64(5) == col("a")` to this class
+    __array_ufunc__ = None  # numpy then leaves `np.int64(5) == col("a")` to this class
 
     def __init__(self, path: ColumnPath) -> None:
         self.path = path
@@ -103,5 +103,5 @@ def _refuse_column(column: Column) -> NoReturn:
     raise InvalidArgumentError(
         "a column compares with values, not with another column",
         found=repr(column),
-        hint="filter the rows by it after the lookup",
+        hint="filter the rows after the lookup",
     )

@@ -8,7 +8,7 @@
     None, pandas' NaT       NULL                    numpy, Arrow            by their own type; unsigned ones as Spark
                                                                             reads them: uint32 is a bigint
 
-A UUID becomes its lower-case text, the form in which tables on Spark hold it.
+A UUID becomes its text in lower case, as Spark tables store it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def literals(values: object) -> tuple[Literal, ...]:
 
 
 def _is_typed_scalar(value: object) -> bool:
-    # numpy's strings and bytes are Python's, too: as arrays they would lose NULs at the end.
+    # numpy's strings and bytes are also Python's. As arrays they would lose NULs at the end.
     if isinstance(value, str | bytes | pa.UuidScalar):
         return False
     return isinstance(value, np.generic | pa.Scalar) or (isinstance(value, np.ndarray) and value.ndim == 0)
@@ -90,7 +90,7 @@ def _int(value: int) -> Literal:
 
 
 def _str(value: str) -> Literal:
-    return Literal("string", str.__str__(value))  # of subclasses too: an enum's own __str__ gives its name
+    return Literal("string", str.__str__(value))  # not str(value): an enum's __str__ returns the member's name
 
 
 def _datetime(value: datetime.datetime) -> Literal:
@@ -123,7 +123,7 @@ def _binary(value: Any) -> Literal:
     return Literal("binary", base64.b64encode(value).decode())
 
 
-# The first that fits: bool is an int, and datetime a date.
+# The order matters: a bool is an int, and a datetime is a date.
 _CONVERSIONS: dict[type, Callable[[Any], Literal]] = {
     bool: lambda value: Literal("boolean", value),
     int: _int,
@@ -186,7 +186,7 @@ def _typed(name: str, values: list[Any], form: Callable[[Any], bool | int | str]
 
 
 def _is_plain(kind: pa.DataType) -> bool:
-    """Whether Python's own type for these values says it all."""
+    """Tell whether Python has one type for these values, so that ``literal`` converts them."""
     text = pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind)
     octets = pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_binary_view(kind) or pt.is_fixed_size_binary(kind)
     return bool(text or octets or pt.is_float64(kind) or pt.is_decimal(kind) or str(kind) == "extension<arrow.uuid>")

@@ -1,6 +1,6 @@
-"""Why an index, or a part of a predicate, dropped nothing: stable codes, each with what to do about it.
+"""Why an index, or a part of a predicate, dropped nothing: stable codes, each with a remedy.
 
-docs/REASONS.md lists them with an example each.
+docs/REASONS.md lists them with examples.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ __all__ = ["Reason"]
 
 
 class Reason(str, enum.Enum):
-    """A code, its meaning and its remedy, a line each.
+    """A code with its meaning and its remedy.
 
     >>> Reason.NEGATED.value, Reason.NEGATED.remedy
     ('NEGATED', 'none needed: a filter knows what is absent, never what is present')
@@ -21,7 +21,7 @@ class Reason(str, enum.Enum):
     remedy: str
 
     def __new__(cls, code: str, meaning: str, remedy: str) -> Reason:
-        """Make a member out of its line in the list below."""
+        """Make a member from a tuple of the list below."""
         member = str.__new__(cls, code)
         member._value_, member.meaning, member.remedy = code, meaning, remedy
         return member
@@ -58,8 +58,8 @@ class Reason(str, enum.Enum):
     )
     IN_LIST_TOO_LONG = (
         "IN_LIST_TOO_LONG",
-        "the list has more values than are worth asking for",
-        "ask in several parts, or join with a table of the values",
+        "the list has more values than it is worth probing for",
+        "use several shorter lists, or join with a table of the values",
     )
     NOT_NEEDED = (
         "NOT_NEEDED",
@@ -69,47 +69,47 @@ class Reason(str, enum.Enum):
     OR_NOT_ANSWERED = (
         "OR_NOT_ANSWERED",
         "no index answers the other side of this OR, so any file may match",
-        "index the column of the other side too, or ask for the two sides in two queries",
+        "index the column of the other side too, or split the OR into two queries",
     )
     PARTITIONS = (
         "PARTITIONS",
-        "the table's partitions answer this, before any index is asked",
+        "the table's partitions answer this; no index is needed",
         "none needed",
     )
     PARTITION_IN_OR = (
         "PARTITION_IN_OR",
-        "a partition column beside another column in an OR: neither partitions nor filters can answer it alone",
-        "ask for the two sides in two queries",
+        "a partition column and another column in one OR: neither partitions nor filters can answer it alone",
+        "split the OR into two queries",
     )
 
     NOT_SELECTIVE = (
         "NOT_SELECTIVE",
-        "nearly every file would be kept: the list is long for the rate of the filters, or the filters are full",
-        "ask for fewer values, or build the index with a lower fpp or the right expected_items",
+        "nearly every file would be kept: the list is too long for the rate of the filters, or the filters are full",
+        "use fewer values, or build the index with a lower fpp or the right expected_items",
     )
     NO_USABLE_PREDICATE = (
         "NO_USABLE_PREDICATE",
-        "no part of the condition is one that filters answer",
+        "filters can answer no part of the condition",
         "compare an indexed column with =, <=>, IN, IS NULL or IS NOT NULL",
     )
     NEEDS_ALL_ROWS = (
         "NEEDS_ALL_ROWS",
-        "what lies between the condition and the files needs all rows: with fewer files the result would be another",
+        "an operator between the condition and the files needs all rows: with fewer files the result would change",
         "put the condition or join below the limit, sample, window, aggregation or observation",
     )
     NO_MATCHING_INDEX = (
         "NO_MATCHING_INDEX",
-        "no index covers the place where these files are",
+        "no index covers the location of these files",
         "create_index over this table",
     )
     READ_DIFFERS = (
         "READ_DIFFERS",
         "the query reads the files in another way than the index did",
-        "read with the same format, schema, options and session settings as the index, or create one for this reading",
+        "read with the same format, schema, options and session settings as the index, or create another index",
     )
     UNSUPPORTED_TABLE = (
         "UNSUPPORTED_TABLE",
-        "the files are listed by a table format or a stream, which has a say in what they hold",
+        "a streaming table, or a format whose log decides which files count",
         "none yet",
     )
     CACHED = (
@@ -119,17 +119,17 @@ class Reason(str, enum.Enum):
     )
     STALE_FILES = (
         "STALE_FILES",
-        "some files are new, or changed since they were indexed, and are read",
+        "some files are unindexed (new, or changed since they were indexed) and are read",
         "refresh_index",
     )
     STALE_FILTER = (
         "STALE_FILTER",
-        "the global filter does not know all files of the table, and they are too large to add on the fly",
+        "the global filter lacks unindexed files of the table, and they are too large to add during planning",
         "refresh_index, or raise spark.lakebloom.join.mergeMaxBytes",
     )
     JOIN_NOT_SAFE = (
         "JOIN_NOT_SAFE",
-        "rows of this side are in the result also without a partner",
+        "rows of this side without a partner are in the result too",
         "none needed: see docs/JOINS.md",
     )
     BROADCAST_JOIN = (
@@ -139,12 +139,12 @@ class Reason(str, enum.Enum):
     )
     JOIN_TOO_SMALL = (
         "JOIN_TOO_SMALL",
-        "this side is too small for a filter to be worth its time",
+        "this side is so small that a filter would cost more than it saves",
         "lower spark.lakebloom.join.minBytes",
     )
     RUNTIME_FILTER = (
         "RUNTIME_FILTER",
-        "Spark's own runtime filter is on this side already",
+        "this side already has a runtime filter of Spark",
         "none needed",
     )
     INDEX_UNREADABLE = (
@@ -169,13 +169,13 @@ class Reason(str, enum.Enum):
     )
     PLANNED_BEFORE = (
         "PLANNED_BEFORE",
-        "the query was planned before this index was there, or before it was as it is now",
+        "the query was planned before this index was created or changed",
         "make the DataFrame again",
     )
     NOT_REPEATABLE = (
         "NOT_REPEATABLE",
-        "the keys of the small side may be others when the query runs",
-        "leave out what is random, or fix the small side's rows with localCheckpoint()",
+        "the small side may have other keys when the query runs",
+        "remove random expressions, or fix the small side's rows with localCheckpoint()",
     )
     KEYS_AT_RUN_TIME = (
         "KEYS_AT_RUN_TIME",
@@ -184,7 +184,7 @@ class Reason(str, enum.Enum):
     )
     CACHE_NOT_FILLED = (
         "CACHE_NOT_FILLED",
-        "the other side of the join is to be cached, and its rows are not in the cache yet",
+        "the other side of the join is marked for caching, but its rows are not in the cache yet",
         "fill the cache first, for example with count(), and make the DataFrame again",
     )
     TOO_MANY_KEYS = (
@@ -194,11 +194,11 @@ class Reason(str, enum.Enum):
     )
     KEY_COMPUTED = (
         "KEY_COMPUTED",
-        "the join compares something computed from the indexed column",
+        "the join compares an expression computed from the indexed column",
         "compare the column itself, and compute on the other side: cast the other side's key to the column's type",
     )
 
     @classmethod
     def of_unknown(cls, reason: str) -> Reason:
-        """Return the code that an ``Unknown`` names, NOT_SUPPORTED where it names none."""
+        """Return the code that an ``Unknown`` names, NOT_SUPPORTED if it names none."""
         return cls.__members__.get(reason, cls.NOT_SUPPORTED)

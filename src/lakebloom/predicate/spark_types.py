@@ -1,4 +1,4 @@
-"""What the name of a Spark type says about its values, and the one form in which a literal holds each of them.
+"""Spark types by name, and the form in which a literal holds a value of each type.
 
     kind                        the literal's value         in Python, by ``decode``
     boolean                     true, false                 bool
@@ -10,8 +10,7 @@
     string                      the text                    str
     binary                      base64                      bytes
 
-All other types (collated strings, char, varchar, intervals, ...) are OTHER: lakebloom carries their literals and
-compares them with nothing.
+All other types (collated strings, char, varchar, intervals, ...) are OTHER: their literals are shown, never compared.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ import msgspec
 __all__ = ["JsonValue", "Kind", "PlainValue", "SparkType", "decode", "is_legal", "spark_type"]
 
 JsonValue: TypeAlias = bool | int | str
-"""What stands in a literal that is not NULL."""
+"""The value of a literal that is not NULL."""
 
 PlainValue: TypeAlias = bool | int | float | str | bytes
-"""What that means in Python."""
+"""The same value in Python."""
 
 
 class Kind(enum.Enum):
-    """Types that hold values of one sort, whatever their width."""
+    """A family of types that differ only in width."""
 
     BOOLEAN = enum.auto()
     INTEGER = enum.auto()
@@ -51,7 +50,7 @@ class Kind(enum.Enum):
 
 
 class SparkType(msgspec.Struct, frozen=True):
-    """A type by its kind, with the width of a number or the digits of a decimal."""
+    """A kind, with the width of a number or the digits of a decimal."""
 
     kind: Kind
     bits: int = 0
@@ -79,7 +78,7 @@ _DIGITS = re.compile(r"-?[0-9]{1,38}")
 
 @lru_cache(maxsize=1024)
 def spark_type(name: str) -> SparkType:
-    """Return what a ``simpleString`` of Spark names.
+    """Return the type with this ``simpleString`` in Spark.
 
     >>> spark_type("decimal(10,2)")
     SparkType(kind=<Kind.DECIMAL: 4>, bits=0, precision=10, scale=2)
@@ -115,7 +114,7 @@ def is_legal(type: SparkType, value: JsonValue) -> bool:
 
 
 def decode(type: SparkType, value: JsonValue) -> PlainValue:
-    """Return what a legal value means, in the form that the table above gives."""
+    """Return a legal value in Python's form (see the table above)."""
     if type.kind is Kind.FLOATING:
         return float(value)
     if type.kind is Kind.DECIMAL:
@@ -133,7 +132,7 @@ def fits(value: int, bits: int) -> bool:
 def _is_float(text: str, bits: int) -> bool:
     try:
         number = float(text)
-        # A float is written as the double it widens to: 0.1 is not one, 0.10000000149011612 is.
+        # A float is written as the double that it widens to: 0.1 is not legal, 0.10000000149011612 is.
         return bits == 64 or number != number or struct.unpack("<f", struct.pack("<f", number))[0] == number
     except (ValueError, OverflowError):
         return False

@@ -1,6 +1,7 @@
-"""The predicate tree: what is asked of a table, in a form that JSON carries without loss.
+"""The predicate tree, and its JSON.
 
-Spark's side writes this JSON and Python reads it, strictly: an unknown field, kind or malformed literal is an error.
+The Java rule writes this JSON, and Python decodes it strictly: an unknown field or kind, or a malformed literal, is an
+error.
 
     {"kind": "and", "children": [
         {"kind": "equals", "column": ["user_id"], "value": {"type": "bigint", "value": 42}},
@@ -19,7 +20,7 @@ Spark's side writes this JSON and Python reads it, strictly: an unknown field, k
                                         them, FALSE elsewhere. ``x IS TRUE`` is among ["true"]
     if                                  condition, then, otherwise: "then" where the condition is TRUE
     null                                NULL as a truth
-    unknown                             reason (a code of ``reasons``, or any words), text: whatever else Spark can say
+    unknown                             reason (a code of ``reasons``, or any words), text: any other condition
 
 A column is the list of its name's parts. A literal is ``type``, Spark's simpleString, and ``value``:
 
@@ -35,8 +36,8 @@ A column is the list of its name's parts. A literal is ``type``, Spark's simpleS
     any type, for NULL                  null ("void" is the type of an untyped NULL)
     any other type                      text, a number or a boolean: it is only shown
 
-Null means NULL, which equals nothing: a writer that has no form for a value (an interval, a string whose bytes are not
-UTF-8) must send the comparison as ``unknown``, never null or a replacement.
+Null means NULL, which equals nothing. A writer that cannot write a value (an interval, a string that is not UTF-8) must
+send the comparison as ``unknown``, never null or a replacement.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ __all__ = [
 ]
 
 MAX_DEPTH = 200
-"""How deeply AND, OR, NOT and CASE may stand inside each other. A chain of ANDs, or of ORs, is one level."""
+"""Nesting depth of AND, OR, NOT and CASE. A chain of ANDs, or of ORs, is one level."""
 
 _Column: TypeAlias = Annotated[ColumnPath, msgspec.Meta(min_length=1)]
 Operator: TypeAlias = typing.Literal["<", "<=", ">", ">="]
@@ -89,7 +90,7 @@ TruthName: TypeAlias = typing.Literal["true", "false", "null"]
 
 
 class Literal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A value with its Spark type; the module's docstring says which form each type has.
+    """A value with its Spark type. The module's docstring has the form of each type.
 
     Raises InvalidArgumentError for a value in another form.
     """
@@ -108,7 +109,7 @@ class Literal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def spark_type(self) -> SparkType:
-        """What the name of the type says."""
+        """The parsed type."""
         return spark_type(self.type)
 
     def decoded(self) -> PlainValue:
@@ -121,7 +122,7 @@ NULL = Literal("void", None)
 
 
 class Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
-    """What all parts of a tree share: ``&``, ``|`` and ``~``."""
+    """Base of all nodes: ``&``, ``|`` and ``~``."""
 
     def __and__(self, other: Predicate) -> And:
         return And((*_chain(And, self), *_chain(And, other))) if isinstance(other, Node) else NotImplemented
@@ -152,7 +153,7 @@ class Or(Node, frozen=True, tag="or"):
 
 
 class Not(Node, frozen=True, tag="not"):
-    """TRUE where the child is FALSE. Where the child is NULL, so is this."""
+    """TRUE where the child is FALSE, NULL where the child is NULL."""
 
     child: Predicate
 
@@ -191,7 +192,7 @@ class IsNotNull(Node, frozen=True, tag="is_not_null"):
 
 
 class Compare(Node, frozen=True, tag="compare"):
-    """``column < value`` and its like. No filter answers it; exact row filters do."""
+    """``column < value`` and the like. Bloom filters cannot answer it; the exact evaluation of rows can."""
 
     column: _Column
     op: Operator
@@ -218,7 +219,7 @@ class Null(Node, frozen=True, tag="null"):
 
 
 class Unknown(Node, frozen=True, tag="unknown"):
-    """Anything that lakebloom does not understand: every unit may match it."""
+    """A condition that lakebloom does not understand: every unit may match it."""
 
     reason: str
     text: str
@@ -258,7 +259,7 @@ def from_json(data: bytes | str) -> Predicate:
 
 
 def operands(node: And | Or) -> Iterator[Predicate]:
-    """Yield what a chain of one connective joins, in order, however deeply the chain is nested.
+    """Yield the operands of a chain of one connective in order, at any nesting depth.
 
     >>> a, b, c = IsNull(("a",)), IsNull(("b",)), IsNull(("c",))
     >>> list(operands(And((And((a, b)), c)))) == [a, b, c]
@@ -297,7 +298,7 @@ def columns(predicate: Predicate) -> frozenset[ColumnPath]:
 def flat(predicate: Predicate) -> Predicate:
     """Return the same predicate with every chain of one connective as one node.
 
-    Whatever walks a predicate by recursion walks the flat one. Raises InvalidArgumentError beyond ``MAX_DEPTH``.
+    Recursive code works on flat predicates only. Raises InvalidArgumentError beyond ``MAX_DEPTH``.
 
     >>> flat(And((And((IsNull(("a",)), IsNull(("b",)))), IsNull(("c",))))) == And(
     ...     (IsNull(("a",)), IsNull(("b",)), IsNull(("c",))))
@@ -326,7 +327,7 @@ def _flat(predicate: Predicate, depth: int) -> Predicate:
 
 
 def renamed(predicate: Predicate, rename: Callable[[ColumnPath], ColumnPath]) -> Predicate:
-    """Return the same predicate with each column called what ``rename`` returns, and whatever that raises.
+    """Return the same predicate with other columns. Passes on what ``rename`` raises.
 
     >>> renamed(IsNull(("KEY",)) & ~IsNull(("k",)), lambda path: tuple(part.lower() for part in path))
     And(children=(IsNull(column=('key',)), Not(child=IsNull(column=('k',)))))

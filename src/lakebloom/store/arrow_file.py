@@ -1,10 +1,10 @@
-"""Arrow files of an index, read without trust: nothing is unpacked, and no more is taken than the file has bytes.
+"""Arrow files of an index, read as untrusted input: no decompression, and no more memory than the file has bytes.
 
     "ARROW1\\0\\0"   schema   dictionaries   record batches   end of stream   footer   "ARROW1"
 
-The part between the magic number and the footer is an Arrow stream, and is read as one: what is checked here is what
-is read. Arrow unpacks compressed buffers to any size that they claim, so a compressed one is refused before it is
-opened. Plain ones are parts of the file's own bytes.
+The part between the magic number and the footer is an Arrow stream, and is read as one. The footer is not used, so
+nothing is read that was not checked. Arrow decompresses a buffer to any size that it claims, so compressed buffers are
+refused before they are opened. Plain buffers are slices of the file's bytes.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from lakebloom.store.files import corrupt, require_format
 __all__ = ["read_arrow"]
 
 _MAGIC = b"ARROW1\0\0"
-# Field numbers in Arrow's Message.fbs: the header of a message, the batch in a dictionary, how a batch is compressed.
+# Field numbers in Arrow's Message.fbs: Message.header, DictionaryBatch.data, RecordBatch.compression.
 _HEADER, _BATCH_OF_DICTIONARY, _COMPRESSION = 2, 1, 3
 
 
 def read_arrow(path: str, data: memoryview, schema: pa.Schema, num_rows: int) -> pa.Table:
-    """Return the table in an Arrow file. Raises CorruptIndexError where it is not of this schema and length.
+    """Return the table in an Arrow file. Raises CorruptIndexError for another schema or another number of rows.
 
     Raises UnknownFormatError for a file of another version of the format.
     """
     if bytes(data[: len(_MAGIC)]) != _MAGIC:
-        raise corrupt(path, "no Arrow file")
+        raise corrupt(path, "not an Arrow file")
     stream = pa.py_buffer(data[len(_MAGIC) :])
     try:
         _require_plain(path, stream)
@@ -62,8 +62,8 @@ def _require_plain(path: str, stream: pa.Buffer) -> None:
 
 
 def _child(data: memoryview, table: int, field: int) -> int | None:
-    """Return where a table that is a field of another begins in a flatbuffer, None where the field is not there."""
-    fields = table - _number("<i", data, table)  # the offset of each field; 0 stands for one that is not there
+    """Return the offset of a nested table in a flatbuffer, None where the field is absent."""
+    fields = table - _number("<i", data, table)  # the offset of each field; 0 for an absent one
     if 4 + 2 * field >= _number("<H", data, fields):
         return None
     offset = _number("<H", data, fields + 4 + 2 * field)

@@ -1,8 +1,8 @@
-"""What a log entry may say. Numbers in it are believed only as far as the sizes of the files it names allow.
+"""Limits on what a commit may claim. Its numbers must agree with the sizes of the files that it names.
 
-An index may come from a stranger, with checksums that fit. Whatever reads tiles and unit tables takes memory and walks
-ranges as the entry tells it to, so every entry is checked before it is used: no offset lies outside of its file, no
-count is larger than what the file has room for, and each part refers to parts that exist.
+An index may come from an untrusted writer, with valid checksums. Readers of tiles and unit tables allocate memory and
+read ranges as the commit tells them to, so every commit is checked before it is used: no offset lies outside its file,
+no count exceeds what the file has room for, and every reference leads to a part that exists.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["MAX_ENTRY_BYTES", "MAX_SCHEMA_DEPTH", "contradiction"]
 
 MAX_ENTRY_BYTES = 256 << 20
-"""An entry has some hundred bytes for each column of each segment."""
+"""A commit has some hundred bytes for each column of each segment."""
 MAX_SCHEMA_DEPTH = 200
-"""Brackets inside each other in a table's schema."""
+"""Nesting depth of brackets in a table's schema."""
 _MAX_FILE_BYTES = 1 << 48
 _MAX_NUMBER = 1 << 62
 _MAX_BLOCKS = 1 << 31
@@ -31,11 +31,11 @@ _MAX_TYPE_NAME = 10_000
 _PARTS = {"array": ("elementType",), "map": ("keyType", "valueType")}
 _COLLATIONS = "__COLLATIONS"
 _LEAST_BYTES_A_UNIT = 32
-"""A row of the unit table has more columns of fixed width than this."""
+"""The columns of fixed width alone take more than this in each row of the unit table."""
 
 
 def contradiction(entry: Entry) -> str | None:
-    """Return what cannot be true of an entry, None where nothing is found."""
+    """Return what is impossible in a commit, None if nothing is."""
     if not 0 < entry.version < 10**20 or abs(entry.timestamp_ms) >= _MAX_NUMBER:
         return f"version {entry.version} of {entry.timestamp_ms} ms"
     if entry.source.schema_json and not _is_schema(entry.source.schema_json):
@@ -86,7 +86,7 @@ def _of_segment(segment: SegmentRecord, columns: int) -> str | None:
 
 
 def _has_room(tile: TileRecord) -> bool:
-    """Tell whether blocks and checksums lie within the tile's file."""
+    """Tell whether the blocks and checksums lie within the tile's file."""
     bits_end = tile.blocks_offset + tile.num_blocks * tile.num_units * BYTES_PER_BLOCK
     checks_end = tile.checks_offset + tile.num_blocks * _CHECK_BYTES
     inside = tile.blocks_offset >= 0 and tile.checks_offset >= 0 and max(bits_end, checks_end) <= tile.file.size_bytes
@@ -108,7 +108,7 @@ def _is_file(file: FileRecord) -> bool:
 
 
 def _is_schema(text: str) -> bool:
-    """Tell whether this is a table's schema in Spark's JSON, as far as its form goes."""
+    """Tell whether this text has the form of a table's schema in Spark's JSON."""
     if _depth(text) > MAX_SCHEMA_DEPTH:
         return False
     try:
@@ -139,7 +139,7 @@ def _is_field(field: Any) -> bool:
 
 
 def _depth(text: str) -> int:
-    """Return at most how deeply brackets stand inside each other; those inside of quotes are counted too."""
+    """Return the nesting depth of brackets; 0 if there are too few brackets to exceed the limit."""
     if text.count("{") + text.count("[") <= MAX_SCHEMA_DEPTH:
         return 0
     depth = deepest = 0

@@ -1,4 +1,4 @@
-"""A log entry as bytes: a line with the format and a checksum, then the entry as one line of JSON."""
+"""A commit as bytes: a line with the format version and a checksum, then the commit as one line of JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lakebloom.store.records import FORMAT_VERSION, REPAIR, Entry
 __all__ = ["FOLDER", "corrupt_entry", "decode_entry", "encode_entry", "entry_path", "readable"]
 
 FOLDER = "log"
-"""Where entries lie, below the index."""
+"""The directory of commits, below the index."""
 
 
 class _Preamble(msgspec.Struct):
@@ -22,13 +22,13 @@ class _Preamble(msgspec.Struct):
 
 
 def encode_entry(entry: Entry) -> bytes:
-    """Return an entry's bytes: a line with the format version and checksum, and a line with the entry."""
+    """Return the bytes of a commit."""
     body = msgspec.json.encode(entry)
     return msgspec.json.encode(_Preamble(FORMAT_VERSION, zlib.crc32(body))) + b"\n" + body + b"\n"
 
 
 def decode_entry(data: bytes, path: str) -> Entry:
-    """Return the entry of these bytes. Raises CorruptIndexError or UnknownFormatError."""
+    """Return the commit in these bytes. Raises CorruptIndexError or UnknownFormatError."""
     if len(data) > MAX_ENTRY_BYTES:
         raise corrupt_entry(path, f"{len(data)} bytes")
     first, _, rest = data.partition(b"\n")
@@ -44,7 +44,7 @@ def decode_entry(data: bytes, path: str) -> Entry:
             hint="upgrade lakebloom; until then queries read all files",
         )
     if zlib.crc32(body) != preamble.crc32:
-        raise corrupt_entry(path, "a checksum that does not fit")
+        raise corrupt_entry(path, "a wrong checksum")
     try:
         entry = msgspec.json.decode(body, type=Entry)
     except (msgspec.MsgspecError, RecursionError) as error:
@@ -56,32 +56,32 @@ def decode_entry(data: bytes, path: str) -> Entry:
 
 
 def readable(entry: Entry) -> bytes:
-    """Return an entry's bytes, which are known to give the same entry again: what is put cannot be taken back."""
+    """Return the bytes of a commit, after checking that they decode to the same commit: a put cannot be undone."""
     data = encode_entry(entry)
     try:
-        found = "another entry" if decode_entry(data, entry_path(entry.version)) != entry else ""
+        found = "another commit" if decode_entry(data, entry_path(entry.version)) != entry else ""
     except IndexFormatError as error:
         found = error.found
     if found:
         raise IndexFormatError(
-            f"cannot commit version {entry.version} of index {entry.config.name!r}: it would not read back as it is",
+            f"cannot commit version {entry.version} of index {entry.config.name!r}: its bytes decode to something else",
             found=found,
-            hint="nothing was committed; please report this",
+            hint="nothing was committed; please report this bug",
         )
     return data
 
 
 def corrupt_entry(path: str, found: str) -> CorruptIndexError:
-    """Return the error for an entry that is not what was written."""
+    """Return the error for a commit that is not what was written."""
     return CorruptIndexError(
-        f"cannot read the log entry {path}",
+        f"cannot read the commit {path}",
         found=found,
         hint=REPAIR,
     )
 
 
 def entry_path(version: int) -> str:
-    """Return where an entry is stored.
+    """Return the path of a commit.
 
     >>> entry_path(7)
     'log/00000000000000000007.json'

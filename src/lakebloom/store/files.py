@@ -1,4 +1,4 @@
-"""Files of an index with the size and checksum that the commit records for them."""
+"""Files of an index, each with the size and checksum that the commit records."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 def write_blob(storage: Storage, path: str, data: Buffer) -> FileRecord:
-    """Store a file and return the record by which it is read again."""
+    """Write a file and return its record."""
     view = memoryview(data)
     storage.write(path, data)
     return FileRecord(path=path, size_bytes=view.nbytes, crc32=zlib.crc32(view))
 
 
 def read_blob(storage: Storage, record: FileRecord) -> memoryview:
-    """Return a whole file, checked. Raises CorruptIndexError where it is not what was written."""
+    """Return a whole file. Raises CorruptIndexError where its size or checksum is wrong."""
     try:
         if isinstance(storage, LocalStorage):
-            # Before anything is allocated: a file with holes may be larger than all memory.
+            # Check the size before reading: a sparse file may be larger than the memory.
             size_bytes = identity(storage.file(record.path))[2]
             if size_bytes != record.size_bytes:
                 raise corrupt(record.path, f"{size_bytes} bytes instead of {record.size_bytes}")
@@ -38,12 +38,12 @@ def read_blob(storage: Storage, record: FileRecord) -> memoryview:
     if data.nbytes != record.size_bytes:
         raise corrupt(record.path, f"{data.nbytes} bytes instead of {record.size_bytes}")
     if zlib.crc32(data) != record.crc32:
-        raise corrupt(record.path, "a checksum that does not fit")
+        raise corrupt(record.path, "a wrong checksum")
     return data
 
 
 def failure(storage: Storage, record: FileRecord, error: StorageError) -> LakebloomError:
-    """Return what a failed read of a part means: a file that is gone or has another size is damaged, others are not."""
+    """Return the error for a failed read of a range: damage if the file is missing or has another size."""
     if isinstance(error, NotFoundError):
         return corrupt(record.path, "no such file")
     with suppress(StorageError):
@@ -57,7 +57,7 @@ def failure(storage: Storage, record: FileRecord, error: StorageError) -> Lakebl
 
 
 def corrupt(path: str, found: str) -> CorruptIndexError:
-    """Return the error for a file that is not what the commit says."""
+    """Return the error for a file that is not what the commit records."""
     return CorruptIndexError(
         f"cannot use the index file {path}",
         found=found,

@@ -1,7 +1,7 @@
 """Global filters: one filter over a whole column.
 
 "LKBLMGF1"    8 bytes     magic and version
-crc32         4 bytes     little-endian, of what follows
+crc32         4 bytes     little-endian, of the filter below
 filter                    Thrift header and bitset, as in a Parquet file
 """
 
@@ -30,7 +30,7 @@ _HEADER_BYTES = len(_MAGIC) + 4
 def write_global(
     storage: Storage, column: int, label: str, f: Sbbf, segments: Iterable[str], prefix: str = ""
 ) -> GlobalRecord:
-    """Store a filter over the values of these segments, under a name that starts with ``prefix``."""
+    """Write a filter over the values of these segments, under a name that starts with ``prefix``."""
     body = f.to_parquet()
     contents = _MAGIC + zlib.crc32(body).to_bytes(4, "little") + body
     file = write_blob(storage, f"{FOLDER}/{label}/{prefix}{uuid.uuid4()}.sbbf", contents)
@@ -45,18 +45,18 @@ def write_global(
 
 
 def _finite(ndv: float) -> float | None:
-    """Return what JSON can hold: a full filter seems to hold infinitely many values."""
+    """Return a number that JSON can hold. The estimate of a full filter is infinite."""
     return ndv if math.isfinite(ndv) else None
 
 
 def read_global(storage: Storage, record: GlobalRecord) -> Sbbf:
-    """Return a stored filter. Raises CorruptIndexError or UnknownFormatError."""
+    """Read a filter. Raises CorruptIndexError or UnknownFormatError."""
     data = read_blob(storage, record.file)
     magic, body = bytes(data[: len(_MAGIC)]), data[_HEADER_BYTES:]
     if magic != _MAGIC:
         raise UnknownFormatError(f"cannot read {record.file.path}", found=magic, hint="upgrade lakebloom")
     if zlib.crc32(body) != int.from_bytes(data[len(_MAGIC) : _HEADER_BYTES], "little"):
-        raise corrupt(record.file.path, "a checksum that does not fit")
+        raise corrupt(record.file.path, "a wrong checksum")
     try:
         f = Sbbf.from_parquet(body)
     except FilterFormatError as error:

@@ -1,8 +1,8 @@
-"""Rows of tiles that were read and checked, kept between questions within one limit of memory.
+"""A cache of checked rows of tiles, with one memory limit for the process.
 
-The rows of a tile lie side by side in one array, in the order in which they were first asked for, so that a question
-about many values takes them as they are. When all tiles together exceed the limit, all are forgotten: what is asked
-again is read again, which costs at most as much as never to have kept it.
+The rows of a tile are in one array, in the order in which they were first read, so that a probe of many values uses
+them without a copy. When all tiles together exceed the limit, the whole cache is cleared. A row that is needed again is
+then read again.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = ["MOST_KEPT_BYTES", "KeptRows"]
 
 MOST_KEPT_BYTES = 64 << 20
 _OVERHEAD_BYTES = 500
-"""What Python takes for the objects of one tile."""
+"""Memory that Python needs for the objects of one tile."""
 _ABSENT = -1
 
 
 class _Limit:
-    """Holds the tiles with rows in memory; nobody else does for longer than a question."""
+    """The tiles with rows in memory. Readers of a tile have weak references only."""
 
     def __init__(self) -> None:
         self.lock = new_lock()
@@ -38,7 +38,7 @@ class _Limit:
         self.size_bytes = 0
 
     def admit(self, rows: KeptRows, size_bytes: int) -> None:
-        """Hold a tile that takes so many bytes. The caller holds the lock."""
+        """Add a tile of this size, or change its size. The caller holds the lock."""
         more_bytes = size_bytes - self.kept.get(rows, 0)
         if self.size_bytes + more_bytes > MOST_KEPT_BYTES:
             self.clear()
@@ -51,7 +51,7 @@ class _Limit:
         self.size_bytes = 0
 
     def start_anew(self) -> None:
-        """Forget everything: at the moment of a fork another thread may have been at work on it."""
+        """Clear the cache in the child of a fork: another thread may have been changing it at that moment."""
         self.clear()
 
 
@@ -61,7 +61,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class KeptRows:
-    """Checked rows of one tile, as long as its file stays the same. Threads may share it."""
+    """Checked rows of one tile, valid while its file stays the same. Safe to share between threads."""
 
     __slots__ = ("__weakref__", "_places", "_rows", "_used", "identity")
 
@@ -69,39 +69,39 @@ class KeptRows:
         self.identity = identity
         self._used = 0
         self._rows: WordArray = np.empty((0, num_units, WORDS_PER_BLOCK), dtype="<u4")
-        # Where in the array each block's row is.
+        # The position of each block's row in the array.
         self._places = np.full(num_blocks, _ABSENT, dtype=np.int32)
         with _LIMIT.lock:
             _LIMIT.admit(self, self._size_bytes)
 
     @staticmethod
     def fit(num_blocks: int, num_units: int) -> bool:
-        """Tell whether rows of such a tile are worth keeping: neither they nor their number exceed a share."""
+        """Tell whether the cache takes rows of such a tile: one row and the positions must both be small."""
         return max(num_blocks * 4, num_units * BYTES_PER_BLOCK) <= MOST_KEPT_BYTES // 8
 
     def row(self, block: int) -> WordArray | None:
-        """Return a row, None where it is not here."""
+        """Return a row, None if it is not in the cache."""
         place = self._places[block]
         return None if place == _ABSENT else self._rows[place]
 
     def missing(self, blocks: np.ndarray[Any, Any]) -> list[int]:
-        """Return which of these blocks are not here, each once."""
+        """Return the distinct blocks that are not in the cache."""
         absent: list[int] = np.unique(blocks[self._places[blocks] == _ABSENT]).tolist()
         return absent
 
     def all(self, blocks: np.ndarray[Any, Any]) -> tuple[WordArray, np.ndarray[Any, Any]]:
-        """Return an array of rows, and where in it those of these blocks are. None of them may be missing."""
+        """Return an array of rows, and the positions of these blocks in it. None of them may be missing."""
         places = self._places[blocks]
-        return self._rows, places  # in this order: an array that was replaced has all rows of the one before
+        return self._rows, places  # positions first: a newer array has all rows of the one before
 
     def add(self, blocks: Sequence[int], rows: Sequence[WordArray]) -> None:
-        """Keep rows that were checked."""
+        """Add checked rows."""
         with _LIMIT.lock:
             new = {block: row for block, row in zip(blocks, rows, strict=True) if self._places[block] == _ABSENT}
             self._make_room(len(new))
             for block, row in new.items():
                 self._rows[self._used] = row
-                self._places[block] = self._used  # last: whoever sees the place finds the row there
+                self._places[block] = self._used  # after the row: other threads read without the lock
                 self._used += 1
 
     def _make_room(self, count: int) -> None:

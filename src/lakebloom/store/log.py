@@ -1,18 +1,19 @@
-"""The log: numbered, write-once entries, of which the newest is the whole state.
+"""The log: numbered, write-once commits. The newest commit is the whole state of the index.
 
     log/00000000000000000001.json       {"lakebloom": 1, "crc32": 2774354842}\\n
     log/00000000000000000002.json       {"version": 2, ...}\\n
     log/latest                          2
 
-Put-if-absent decides who writes a number, so no commit is ever lost or overwritten. ``latest`` is only a hint, written
-after the fact: a reader starts there and goes on until a number is missing, so finding the newest entry lists nothing.
-A hint that is missing, damaged or behind costs time, never correctness.
+Put-if-absent decides which writer gets a version number, so no commit is ever lost or overwritten. ``latest`` is only a
+hint, written after the commit: a reader starts there and goes on until a number is missing, so it finds the newest
+commit without listing. A hint that is missing, damaged or old costs time, never correctness.
 
-A number can also be missing because its entry was vacuumed, and a writer that slept may take it a second time. So all
-keep one law: **the highest number never goes**. Vacuum removes lower ones only, and an index that is removed leaves an
-entry that says so. A writer lists the log, builds on the highest entry, and looks after its put whether its number is
-the highest, or an ancestor of the highest; if neither, it came too late, takes its entry back and starts again. Readers
-look for the highest once a minute, because an older version answers as correctly (docs/decisions/0025).
+A number can also be missing because its commit was vacuumed, and a writer that was suspended may write it a second
+time. So all keep one law: **the highest version is never removed**. Vacuum removes lower ones only, and an index that
+is removed leaves a commit with the state ``removed``. A writer lists the log and builds on the highest version. After
+its put it checks that its version is the highest, or an ancestor of the highest. If not, it was too late: it deletes
+its commit and starts again. Readers look for the highest version once a minute, because an older version gives the same
+results (docs/decisions/0025).
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ HINT = f"{FOLDER}/latest"
 _ENTRY = re.compile(rf"{FOLDER}/(?P<version>[0-9]{{20}})\.json")
 _NUMBER = re.compile(rb"[0-9]{1,20}")
 _ORIGINS = ("create", "replace")
-"""Operations after which the log is about another index than before."""
+"""Operations that start another index in the same log."""
 _ATTEMPTS = 100
 _PAUSE_S, _MAX_PAUSE_S = 0.02, 0.5
 _TRUSTED_S = 60.0
-"""How long a reader goes on from what it knows without looking whether that was vacuumed."""
+"""How long a reader follows the log from the version it knows before it checks whether that was vacuumed."""
 _MOST_AHEAD_MS = 60 * 60 * 1000
-"""How far the clock of another writer may be ahead before its time is taken for wrong."""
+"""A timestamp that is further ahead than this is considered wrong."""
 
 
 class Log:
@@ -71,17 +72,17 @@ class Log:
     # Reading
 
     def read(self, version: int) -> Entry:
-        """Return one entry. Raises NotFoundError where the number is not taken, or its entry was vacuumed."""
+        """Return one commit. Raises NotFoundError if it was never written, or was vacuumed."""
         path = entry_path(version)
         entry = decode_entry(bytes(self._storage.read(path)), path)
         if entry.version != version:
-            raise corrupt_entry(path, f"the entry of version {entry.version}")
+            raise corrupt_entry(path, f"version {entry.version}")
         return entry
 
     def newest(self) -> Entry:
-        """Return the newest entry; one read where nothing is new. Raises IndexNotFoundError where there is none.
+        """Return the newest commit, for readers, with one read if nothing is new. Raises IndexNotFoundError.
 
-        For readers: it may be an older one for up to a minute after a vacuum, which answers as correctly.
+        For up to a minute after a vacuum it may be an older one, which gives the same results.
         """
         known = self._newest
         if known is None:
@@ -92,37 +93,37 @@ class Log:
         return self._newest
 
     def confirmed(self) -> Entry:
-        """Return the newest entry as it is stored now, for writers. Lists the log. Raises IndexNotFoundError."""
+        """Return the newest commit as it is stored now, for writers. Lists the log. Raises IndexNotFoundError."""
         stored = self.tip()
         return self._known(self._newest if stored is not None and stored == self._newest else stored)
 
     def tip(self) -> Entry | None:
-        """Return the entry with the highest number, that of a removed index too; None where there is no log.
+        """Return the commit with the highest version, also that of a removed index; None if there is no log.
 
-        Nothing but the listing can tell: a number that is missing may have been vacuumed, and an entry that stands
-        before a gap may be one that came too late (``_stands``).
+        Only a listing can tell: a missing version may have been vacuumed, and a commit before a gap may be one that
+        was written too late (``_stands``).
         """
         return self.listed()[0]
 
     def listed(self) -> tuple[Entry | None, dict[int, int]]:
-        """Return the entry with the highest number, and when each entry was stored, by the store's clock."""
+        """Return the commit with the highest version, and the time of each version by the store's clock."""
         for _ in range(_ATTEMPTS):
             stored = _entry_times(self._storage.list(FOLDER))
             if not stored:
                 return None, stored
-            with suppress(NotFoundError):  # vacuumed since it was listed: there is a newer one, or none at all
+            with suppress(NotFoundError):  # vacuumed since the listing: there is a newer one, or none
                 return self.read(max(stored)), stored
-        raise self._conflict("entries were vacuumed")
+        raise self._conflict("commits were vacuumed")
 
     def versions(self) -> list[int]:
-        """Return the numbers of the entries that are stored, in order. This lists the log."""
+        """Return the stored versions in order. Lists the log."""
         return sorted(_entry_times(self._storage.list(FOLDER)))
 
     def clock(self, newest: int) -> tuple[int, dict[int, int]]:
-        """Return what time it is, and when each entry was stored, in milliseconds; both by the store's clock.
+        """Return the current time and the time of each version, in milliseconds by the store's clock.
 
-        The hint, written anew, shows the time: clocks of machines differ, and one that is ahead must not make a file
-        look old that was just written.
+        The current time is that of the hint, which is written again. This machine's clock may differ from the store's,
+        and must not make a new file look old.
         """
         for _ in range(_ATTEMPTS):
             self._storage.write(HINT, str(newest).encode())
@@ -137,7 +138,7 @@ class Log:
         return self._newest
 
     def present(self, entry: Entry | None) -> Entry:
-        """Return an entry of an index that exists. Raises IndexNotFoundError."""
+        """Return the commit of an existing index. Raises IndexNotFoundError."""
         if entry is not None and entry.state != "removed":
             return entry
         self._newest = None
@@ -179,25 +180,25 @@ class Log:
         return None
 
     def is_cut(self) -> bool:
-        """Tell whether the newest entry is missing: the hint is written after it, and no vacuum removes it."""
+        """Tell whether the newest commit is missing: the hint is written after it, and no vacuum removes it."""
         hint = self._hint()
         return hint is not None and hint > max(self.versions(), default=hint)
 
     def forget(self) -> None:
-        """Read from storage at the next question, as a new process would."""
+        """Forget the newest commit: the next call reads from storage, as a new process would."""
         self._newest = None
 
     # Writing
 
     def create(self, entry: Entry) -> Entry:
-        """Write the first entry, or the first one after the index was removed, and return it as it was written.
+        """Write the first commit, or the first one after the index was removed, and return it as written.
 
-        Raises AlreadyExistsError where there is an index. One whose newest entry cannot be read is replaced.
+        Raises AlreadyExistsError if the index exists. An index whose newest commit cannot be read is replaced.
         """
         try:
             base = self.tip()
         except CorruptIndexError:
-            return self.force(entry, max(self.versions()))  # nobody can use what is there
+            return self.force(entry, max(self.versions()))
         if base is None or base.state == "removed":
             made = self._successor(base, entry)
             if self._put(made):
@@ -209,10 +210,10 @@ class Log:
         )
 
     def commit(self, change: Callable[[Entry], Entry | None]) -> Entry | None:
-        """Apply a change to the newest state and write it as the next entry; None where the change gives nothing.
+        """Apply a change to the newest commit and write the next one; return None if the change returns None.
 
-        ``change`` may run several times: when another writer takes the number first, it is applied to that writer's
-        state. It raises for a state that it cannot change.
+        ``change`` may run several times: if another writer is first, it is applied to that writer's commit. It raises
+        for a state that it cannot change.
         """
         for attempt in range(_ATTEMPTS):
             self._pause(attempt)
@@ -226,17 +227,17 @@ class Log:
         raise self._conflict("another writer was first")
 
     def replace(self, change: Callable[[Entry | None], Entry]) -> Entry:
-        """Write the next entry, whatever the log holds by then: nothing, any state, or what nobody can read.
+        """Write the next commit on top of anything: an empty log, any state, or a damaged commit.
 
-        ``change`` gets the newest entry, None where there is none that can be read. It may run several times, and
-        raises for a state that it does not take the place of.
+        ``change`` gets the newest commit, None if there is none or it is damaged. It may run several times, and raises
+        for a state that it does not replace.
         """
         for attempt in range(_ATTEMPTS):
             self._pause(attempt)
             try:
                 base = self.tip()
             except CorruptIndexError:
-                return self.force(change(None), max(self.versions()))  # nobody can use what is there
+                return self.force(change(None), max(self.versions()))
             entry = self._successor(base, change(base))
             if self._put(entry):
                 return entry
@@ -244,21 +245,21 @@ class Log:
 
     @staticmethod
     def _pause(attempt: int) -> None:
-        # Writers that lost at the same moment would collide again, all but one in vain.
+        # Without a random pause, writers that lost at the same moment would collide again.
         time.sleep(random.uniform(0, min(_MAX_PAUSE_S, attempt * _PAUSE_S)))
 
     def force(self, entry: Entry, highest: int) -> Entry:
-        """Write an entry after the highest number, whatever the entries before it hold; only damage justifies that.
+        """Write a commit after the highest version without reading it; only for damaged logs.
 
-        Raises CommitConflictError where another writer was first.
+        Raises CommitConflictError if another writer was first.
         """
         made = msgspec.structs.replace(self._successor(None, entry), version=highest + 1)
         if self._put(made):
             return made
         raise CommitConflictError(
             f"cannot commit to index {self._name!r}",
-            found=f"another writer took version {made.version}",
-            hint="look at the index again, and try again if it is still damaged",
+            found=f"another writer wrote version {made.version}",
+            hint="try again if the index is still damaged",
         )
 
     def _successor(self, base: Entry | None, changed: Entry) -> Entry:
@@ -274,7 +275,7 @@ class Log:
         )
 
     def _put(self, entry: Entry) -> bool:
-        """Write an entry, and tell whether it is the successor of its base."""
+        """Write a commit, and tell whether it is the successor of its base."""
         try:
             self._storage.put_if_absent(entry_path(entry.version), readable(entry))
         except AlreadyExistsError:
@@ -286,11 +287,11 @@ class Log:
         return True
 
     def _stands(self, entry: Entry) -> bool:
-        """Tell whether an entry that was just put is part of the log, and not one that came too late.
+        """Tell whether a commit that was just put is part of the log, and was not too late.
 
-        A writer may sleep for so long that its number is taken, built upon and vacuumed, and then take it again. But
-        the highest number is never vacuumed: where there is no higher one, nobody had this number before. Where there
-        is, that entry knows whom it descends from.
+        A writer may be suspended for so long that others write its version, build on it and vacuum it; then its put
+        succeeds again. But the highest version is never vacuumed: if there is no higher one, nobody wrote this version
+        before. If there is one, its lineage tells.
         """
         try:
             for _ in range(_ATTEMPTS):
@@ -305,15 +306,15 @@ class Log:
         except IndexFormatError:
             pass
         raise StorageError(
-            f"it is not known whether version {entry.version} of index {self._name!r} was committed",
-            found="later versions, and none that tells",
+            f"cannot tell whether version {entry.version} of index {self._name!r} was committed",
+            found="later versions, and none whose lineage reaches back to it",
             hint=f"look at lake.history({self._name!r}) before trying again",
         )
 
     def _descends(self, later: Entry, entry: Entry) -> bool | None:
-        """Tell whether an entry is an ancestor of a later one; None where entries between them were vacuumed."""
+        """Tell whether a commit is an ancestor of a later one; None if commits between them were vacuumed."""
         while (descends := later.descends_from(entry)) is None:
-            # Its lineage does not reach back so far. The last one that it names knows those before.
+            # The lineage does not reach back that far. The oldest commit that it names has the ids before.
             if not later.lineage or later.version - len(later.lineage) <= entry.version:
                 return None
             try:
@@ -329,12 +330,12 @@ class Log:
         return CommitConflictError(
             f"cannot commit to index {self._name!r}",
             found=f"{found} {_ATTEMPTS} times in a row",
-            hint="try again when fewer writers are at work",
+            hint="try again when fewer writers are active",
         )
 
     def _known_written(self, entry: Entry) -> None:
         self._newest, self._looked_at_s = None if entry.state == "removed" else entry, time.monotonic()
-        # Whatever goes wrong here: the commit stands, and readers find it without the hint.
+        # The commit is written, and readers find it without the hint: no error here may fail it.
         with suppress(Exception):
             self._storage.write(HINT, str(entry.version).encode())
 
@@ -345,15 +346,15 @@ def _entry_times(files: Iterable[StoredFile]) -> dict[int, int]:
 
 
 def new_id() -> str:
-    """Return an id that no other commit has."""
+    """Return a random id for a commit."""
     return uuid.uuid4().hex[:16]
 
 
 def now_ms(after: int = 0) -> int:
     """Return this machine's time in milliseconds, later than ``after`` even if a clock went back.
 
-    A time that lies far ahead was written by a clock that was wrong, and is not carried on. Nothing but people reads
-    these times: what to vacuum is decided by the clock of the store.
+    If ``after`` is far ahead, its clock was wrong, and it is ignored. These times are for people only: vacuum uses the
+    store's clock.
     """
     now = int(time.time() * 1000)
     return max(now, after + 1) if after <= now + _MOST_AHEAD_MS else now

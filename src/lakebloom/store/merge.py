@@ -1,4 +1,4 @@
-"""Merging segments into one, without reading a data file: tiles of equal size are set side by side."""
+"""Merges segments into one without reading a data file: tiles of equal size are concatenated."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def merge_segments(
     columns: Sequence[ColumnPath],
     segments: Sequence[tuple[Segment, BoolArray]],
 ) -> SegmentRecord:
-    """Write one segment of those units of others that are to be kept, and return its record.
+    """Write one segment with the units of others for which ``keep`` is set, and return its record.
 
-    The segments must have been hashed under the same types.
+    The segments must have the same column types.
     """
     writer = SegmentWriter(storage, segment_id, columns)
     units: list[Unit] = []

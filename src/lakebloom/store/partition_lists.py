@@ -1,9 +1,9 @@
 """The partitions of a catalog table as a file of the index: one row a partition.
 
-    path     string            below the table's location: relative to it; elsewhere: a URI
+    path     string            relative to the table's location; a URI if it is elsewhere
     values   list<string>      one for each partition column, null for NULL
 
-The log names the file, so that an entry stays small however many partitions a table has.
+A commit only names the file, so it stays small for a table with many partitions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SCHEMA = pa.schema(
 def write_partitions(
     storage: Storage, partitions: PartitionList, prefix: str, known: PartitionsRecord | None = None
 ) -> PartitionsRecord:
-    """Store a list under a name that starts with ``prefix``, unless it is the ``known`` one."""
+    """Write a list under a name that starts with ``prefix``. Writes nothing if it equals the ``known`` one."""
     base = f"{partitions.base}/"
     paths = [directory.removeprefix(base) for directory in partitions.values]
     table = pa.table([paths, [list(values) for values in partitions.values.values()]], schema=_SCHEMA)
@@ -50,7 +50,7 @@ def write_partitions(
 
 
 def read_partitions(storage: Storage, record: PartitionsRecord, base: str, num_columns: int) -> PartitionList:
-    """Return a stored list for a table at this location. Raises CorruptIndexError or UnknownFormatError."""
+    """Read the list of a table at this location. Raises CorruptIndexError or UnknownFormatError."""
     table = read_arrow(record.file.path, read_blob(storage, record.file), _SCHEMA, record.count)
     values = [tuple(given) for given in table["values"].to_pylist()]
     if any(len(given) != num_columns for given in values):

@@ -1,4 +1,4 @@
-"""How tiles are asked for values: one row of each tile and value, layer by layer, as little work as possible."""
+"""Probes of tiles: one row for each value, tile and layer. A later layer is read only where the earlier ones pass."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 __all__ = ["SINGLE_HASHES", "which_hold", "which_hold_any", "which_hold_each"]
 
 SINGLE_HASHES = 2
-"""Up to here each hash is looked up by itself."""
+"""Up to this many hashes are probed one by one."""
 _FEW_HASHES = 64
-"""Up to here numpy is as quick as compiled code that has to be loaded first."""
+"""Up to this many hashes numpy is as fast as compiled code, which must be loaded first."""
 _PROBE_BYTES = 16 << 20
-"""How much of a tile is held at once while many values are looked up."""
+"""Memory for the rows of a tile during a probe of many values."""
 
 
 def which_hold_any(layers: Layers, hashes: HashArray) -> BoolArray:
-    """Tell for each unit of a tile whether it may hold one of these values."""
+    """Tell for each unit of a tile whether it may contain one of these values."""
     hit: BoolArray = np.zeros(layers[0].tile.num_units, dtype=np.bool_)
     if len(hashes) <= SINGLE_HASHES:
         for h in hashes.tolist():
@@ -46,9 +46,9 @@ def which_hold_any(layers: Layers, hashes: HashArray) -> BoolArray:
 
 
 def which_hold(tiles: Sequence[Layers], h: int) -> IntArray:
-    """Return the units that may hold a value, numbered through all of these tiles, which have filters of one size.
+    """Return the units that may contain a value, numbered across all of these tiles. Their filters have equal sizes.
 
-    What is the same for each question is made once: a question takes a few dozen calls, and each of them counts.
+    This is the hot path of a lookup: a probe takes a few dozen calls, and each of them counts.
     """
     passed: IntArray | None = None
     for number in range(len(tiles[0])):
@@ -56,7 +56,7 @@ def which_hold(tiles: Sequence[Layers], h: int) -> IntArray:
         block = (mixed >> 32) * tiles[0][number].tile.num_blocks >> 32
         rows = [layers[number].row(block) for layers in tiles]
         blocks = rows[0] if len(rows) == 1 else np.concatenate(rows)
-        for i, mask in enumerate(masks):  # each quarter of a block leaves few units to the next one
+        for i, mask in enumerate(masks):  # few units pass each quarter of a block
             passed = (
                 np.flatnonzero(blocks[:, i] & mask == mask)
                 if passed is None
@@ -64,16 +64,16 @@ def which_hold(tiles: Sequence[Layers], h: int) -> IntArray:
             )
         assert passed is not None
         if not len(passed):
-            break  # before the next row is read: on an object store that is a request
+            break  # the next row would cost a request on an object store
     assert passed is not None
     return passed
 
 
 @lru_cache(maxsize=1024)
 def _single(h: int, layer: int) -> tuple[int, tuple[np.uint64, ...]]:
-    """Return the hash under which a layer holds a value, and the bits that it sets, as four numbers.
+    """Return the hash of a value in a layer, and its eight bits as four 64-bit masks.
 
-    In Python's own numbers, which for a single value is far quicker than with arrays of one.
+    For a single value, Python's integers are much faster than numpy arrays.
     """
     mixed = h if layer == 0 else mix_one(h)
     bits = [((mixed * salt & 0xFFFFFFFF) >> 27) for salt in SALTS]
@@ -82,11 +82,11 @@ def _single(h: int, layer: int) -> tuple[int, tuple[np.uint64, ...]]:
 
 def _several(layers: Layers, hashes: HashArray) -> BoolArray:
     passed = np.ones((len(hashes), layers[0].tile.num_units), dtype=np.bool_)
-    # To numpy, a hash in a tile costs about as much as hashing 32 values, and 16 units as much as one more.
+    # In numpy, probing one hash in a tile costs about as much as hashing 32 values, plus one for every 16 units.
     kernels = choose(0 if len(hashes) <= _FEW_HASHES else len(hashes) * (32 + passed.shape[1] // 16))
     for number, layer in enumerate(layers):
         if number > 0:
-            # Only hashes that some unit let through are asked of the next layer, most often none.
+            # The next layer is probed only with hashes that passed in some unit, most often none.
             some = passed.any(axis=1)
             hashes, passed = mix(hashes[some]), passed[some]
         if len(hashes):
@@ -97,7 +97,7 @@ def _several(layers: Layers, hashes: HashArray) -> BoolArray:
 
 
 def which_hold_each(layers: Layers, hashes: HashArray, slots: IntArray) -> BoolArray:
-    """Tell for each hash and each of these units of a tile, [num_hashes, len(slots)], whether it may hold it."""
+    """Tell for each hash and each of these units of a tile, [num_hashes, len(slots)], whether the unit may hold it."""
     passed: BoolArray = np.ones((len(hashes), len(slots)), dtype=np.bool_)
     for number, layer in enumerate(layers):
         mixed = hashes if number == 0 else mix(hashes)

@@ -1,7 +1,6 @@
-"""What a log entry holds, as typed records. They are the JSON of docs/FORMAT.md, field by field.
+"""The contents of a commit as typed records. They are the JSON of docs/FORMAT.md, field by field.
 
-Entries are read strictly: an unknown field is an error, because a reader that ignores what it does not know could skip
-what it should not.
+Decoding is strict: an unknown field is an error. A reader that ignored it could skip data that it must read.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ import msgspec
 
 FORMAT_VERSION = 1
 LINEAGE = 32
-"""How many ancestors a log entry names."""
+"""How many ancestors a commit names."""
 FOLDERS = ("segments", "global", "partitions")
-"""Where the files are that an entry names."""
-REPAIR = "`lakebloom repair NAME` or lake.repair_index(name) mends it; until then queries read all files"
+"""The directories of the files that a commit names."""
+REPAIR = "`lakebloom repair NAME` or lake.repair_index(name) repairs it; until then queries read all files"
 """The hint of every error about damage."""
 
 State: TypeAlias = Literal["active", "deleted", "removed"]
-"""``removed``: the index is gone for good and its name is free; the entry keeps the numbers from starting anew."""
+"""``removed``: the index is gone and its name is free. The commit stays so that version numbers go on from it."""
 Operation: TypeAlias = Literal["create", "replace", "refresh", "optimize", "delete", "restore", "repair", "remove"]
 Granularity: TypeAlias = Literal["file", "row_group"] | int
 
@@ -29,7 +28,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FileRecord(Record, frozen=True):
-    """A file of the index, relative to the index's own directory."""
+    """A file of the index. The path is relative to the index's directory."""
 
     path: str
     size_bytes: int
@@ -37,28 +36,28 @@ class FileRecord(Record, frozen=True):
 
 
 class ColumnRecord(Record, frozen=True):
-    """An indexed column: the parts of its name, and its Spark type when the index was created."""
+    """An indexed column: the parts of its name, and its Spark type at the time the index was created."""
 
     path: tuple[str, ...]
     type: str
 
 
 class PartitionsRecord(Record, frozen=True):
-    """The partitions of a catalog table, which are in a file of the index."""
+    """The partitions of a catalog table, listed in a file of the index."""
 
     count: int
     places: tuple[str, ...]
-    """A few directories outside the table's location in or below which the other partitions lie."""
+    """A few directories that contain all partitions outside the table's location."""
     file: FileRecord
 
 
 class CatalogRecord(Record, frozen=True):
-    """The table of a catalog."""
+    """A table of a catalog."""
 
     name: tuple[str, ...]
-    """Its database and its name."""
+    """The database and the table's name."""
     partitions: PartitionsRecord | None = None
-    """Null where the table is all that is in its location."""
+    """Null if the table consists of all files below its location."""
 
 
 class SourceRecord(Record, frozen=True):
@@ -72,31 +71,31 @@ class SourceRecord(Record, frozen=True):
     """The table's schema as Spark writes it in JSON."""
     partition_columns: tuple[str, ...] = ()
     case_sensitive: bool = False
-    """Whether names in files are compared with regard to case."""
+    """Whether names of columns are case-sensitive."""
     settings: dict[str, str] = {}
-    """The settings that change what is read of such files, where they were not Spark's defaults."""
+    """Reader settings that differ from Spark's defaults and change the values that are read from such files."""
     catalog: CatalogRecord | None = None
-    """Null for a table that is a path."""
+    """Null for a table given by its path."""
 
     @property
     def partitions(self) -> PartitionsRecord | None:
-        """The partitions that a catalog lists; None where the table is all that is in its locations."""
+        """The partitions that a catalog lists; None if the table consists of all files below its locations."""
         return None if self.catalog is None else self.catalog.partitions
 
     def with_partitions(self, partitions: PartitionsRecord | None) -> SourceRecord:
-        """Return the record of the same table with these partitions."""
+        """Return a copy with these partitions."""
         if self.catalog is None:
             return self
         return msgspec.structs.replace(self, catalog=msgspec.structs.replace(self.catalog, partitions=partitions))
 
 
 class ConfigRecord(Record, frozen=True):
-    """What the user asked for."""
+    """The configuration that the user gave."""
 
     name: str
     columns: tuple[ColumnRecord, ...]
     fpp: float | None
-    """The false-positive rate; null follows the number of units."""
+    """The false-positive rate; null if it follows from the number of units."""
     expected_items: int | None
     granularity: Granularity
     global_filter: bool
@@ -108,17 +107,17 @@ class TileRecord(Record, frozen=True):
     """The filters of some units of a segment, for one column and one layer, block-major."""
 
     column: int
-    """Which column, by its place in the configuration."""
+    """The column's position in the configuration."""
     number: int
-    """Which of the column's tiles: the units that name this number, in their order."""
+    """The tile's number within the column. Its units are those that name this number, in their order."""
     layer: int
-    """0: an ordinary filter over the hash; 1: one over the mixed hash."""
+    """0: a filter over the hash; 1: a filter over the mixed hash."""
     num_blocks: int
     num_units: int
     blocks_offset: int
     """Where the blocks start in the file."""
     checks_offset: int
-    """Where the checksum of each block starts in the file."""
+    """Where the checksums start in the file, one for each block."""
     file: FileRecord
 
 
@@ -127,7 +126,7 @@ class SegmentRecord(Record, frozen=True):
 
     id: str
     types: tuple[str, ...]
-    """The Spark type under which each column was hashed here."""
+    """The Spark type of each column when it was hashed."""
     fpp: float
     num_files: int
     num_units: int
@@ -155,9 +154,9 @@ class GlobalRecord(Record, frozen=True):
     fpp: float
     """Its rate, estimated from its bits."""
     ndv: float | None
-    """How many distinct values it holds, estimated from its bits; null for a full one, of which no one can tell."""
+    """Its number of distinct values, estimated from its bits; null for a full filter, which allows no estimate."""
     segments: tuple[str, ...]
-    """The segments whose values it holds."""
+    """The segments whose values it contains."""
     file: FileRecord
 
 
@@ -174,19 +173,18 @@ class Entry(Record, frozen=True):
     segments: tuple[SegmentRecord, ...] = ()
     global_filters: tuple[GlobalRecord, ...] = ()
     summary: dict[str, int | float] = {}
-    """What the operation did, for people."""
+    """What the operation did, for people to read."""
     id: str = ""
-    """Made anew for each commit: two writers never put the same bytes."""
+    """Random for each commit, so that two writers never put the same bytes."""
     lineage: tuple[str, ...] = ()
-    """The ids of the versions before this one, the nearest first, up to ``LINEAGE`` of them."""
+    """The ids of the versions before this one, the newest first, at most ``LINEAGE``."""
     origin: str = ""
-    """The id of the commit that created the index, or put it in the place of another: what was built for one is not
-    added to the other."""
+    """The id of the commit that created or replaced the index. What was built for another origin is not added."""
     files_gone: int = 0
-    """How many of the files that it knows the table had no more when it was last refreshed."""
+    """How many indexed files the table no longer had at the last refresh."""
 
     def descends_from(self, other: Entry) -> bool | None:
-        """Tell whether another version is an ancestor; None where the lineage does not reach back so far."""
+        """Tell whether another version is an ancestor; None if the lineage does not reach back that far."""
         generation = self.version - other.version - 1
         return self.lineage[generation] == other.id if 0 <= generation < len(self.lineage) else None
 

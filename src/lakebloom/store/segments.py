@@ -1,9 +1,9 @@
-"""Segments: an immutable set of units with their filters, written once by one task, read block by block.
+"""Segments: immutable sets of units with their filters. One task writes a segment; probes read it block by block.
 
     segments/<id>/units.arrow                               the unit table
     segments/<id>/<column>.<number>.<layer>.tile.arrow      the filters
 
-A segment is invisible until a commit names it, so a task that fails or runs twice leaves only files to vacuum.
+A segment is invisible until a commit names it. A task that fails or runs twice leaves only files for vacuum.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ class SegmentWriter:
             self._tiles.append(write_tile(self._storage, path, blocks, column=column, number=number, layer=layer))
 
     def _label(self, column: int) -> str:
-        # A dot inside a part is written as %2E: the leaf k of s and a column called `s.k` are two columns.
+        # A dot inside a part becomes %2E, so that the leaf k of s and a column named `s.k` have different labels.
         label = ".".join(quote(part, safe="").replace(".", "%2E") for part in self._columns[column])
         return label if len(label) <= _LABEL_LENGTH else f"{label[:_LABEL_LENGTH]}~{column}"
 
     def abandon(self) -> None:
-        """Delete the tiles: the segment will not be finished. What cannot be deleted is left to vacuum."""
+        """Delete the tiles of a segment that will not be finished. Vacuum removes what cannot be deleted here."""
         with suppress(StorageError):
             for tile in self._tiles:
                 self._storage.delete(tile.file.path)
@@ -92,7 +92,7 @@ class SegmentWriter:
 
 
 class Segment:
-    """One segment, open for questions. Its unit table is read once; a question reads one row of each tile."""
+    """One segment, open for probes. Its unit table is read once; a probe reads one row of each tile."""
 
     def __init__(self, storage: Storage, record: SegmentRecord, config: ConfigRecord) -> None:
         self.record = record
@@ -109,7 +109,7 @@ class Segment:
         for column in range(len(self._columns)):
             sizes = {tile.number: tile.num_units for tile in self.record.tiles if tile.column == column}
             if not units.fills(column, sizes):
-                raise corrupt(self.record.units.path, f"other tiles of column {column} than the log names")
+                raise corrupt(self.record.units.path, f"other tiles of column {column} than the commit names")
         return units
 
     @property
@@ -118,7 +118,7 @@ class Segment:
         return self.record.num_units
 
     def column_type(self, column: ColumnPath) -> str | None:
-        """Return the Spark type under which a column was hashed here, None for a column that is not indexed."""
+        """Return the Spark type of a column when it was hashed, None for a column that is not indexed."""
         number = self._columns.get(column)
         return None if number is None else self.record.types[number]
 
@@ -131,7 +131,7 @@ class Segment:
         return self.units.null_counts(self._columns[column])
 
     def false_positive_rate(self, column: ColumnPath) -> float:
-        """Return the rate the filters were sized for; of filters of a fixed size, what some of their blocks show."""
+        """Return the rate the filters were sized for; for filters of a fixed size, an estimate from some blocks."""
         if self._sized_by_content:
             return self.record.fpp
         if column not in self._rates:
@@ -142,41 +142,41 @@ class Segment:
         return self._rates[column]
 
     def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
-        """Tell for each unit whether it may hold a value with one of these distinct hashes."""
+        """Tell for each unit whether it may contain a value with one of these distinct hashes."""
         tile_of_unit = self.tile_numbers(column)
         keep: BoolArray = np.ones(len(tile_of_unit), dtype=np.bool_)  # also where a unit has no tile
         for tile_number, layers in self.tiles(column).items():
             hit = which_hold_any(layers, hashes)
             if len(hit) == len(keep):
-                return hit  # the only tile
+                return hit  # one tile has all units
             keep[tile_of_unit == tile_number] = hit
         return keep
 
     def which(self, column: ColumnPath, hashes: HashArray, units: np.ndarray[Any, np.dtype[np.int64]]) -> BoolArray:
-        """Tell for each hash and each of these units, [num_hashes, len(units)], whether the unit may hold it."""
+        """Tell for each hash and each of these units, [num_hashes, len(units)], whether the unit may contain it."""
         tile_of_unit = self.tile_numbers(column)
         passed = np.ones((len(hashes), len(units)), dtype=np.bool_)
         for tile_number, layers in self.tiles(column).items():
-            slots = np.cumsum(tile_of_unit == tile_number) - 1  # the j-th unit that names a tile is its j-th
+            slots = np.cumsum(tile_of_unit == tile_number) - 1  # the j-th unit that names a tile is its unit j
             inside = np.flatnonzero(tile_of_unit[units] == tile_number)
             if len(inside):
                 passed[:, inside] = which_hold_each(layers, hashes, slots[units[inside]])
         return passed
 
     def tile_numbers(self, column: ColumnPath) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return the number of each unit's tile; a unit without filter has a number that no tile has."""
+        """Return the tile number of each unit, NO_TILE for a unit without a filter."""
         return self.units.tiles(self._columns[column])
 
     def tiles(self, column: ColumnPath) -> dict[int, list[TileReader]]:
-        """Return the tiles of a column by number, each as its layers."""
+        """Return the layers of each tile of a column, by tile number."""
         return self._readers(self._columns[column])
 
     def layers(self, column: int) -> dict[int, list[TileRecord]]:
-        """Return the tiles of a column by number, each as its layers."""
+        """Return the records of the layers of each tile of a column, by tile number."""
         return {number: [reader.tile for reader in readers] for number, readers in self._readers(column).items()}
 
     def samples(self, column: int, most_bytes: int, most_blocks: int) -> dict[int, list[WordArray]]:
-        """Return some blocks of each layer of a column's tiles, as ``TileReader.sample`` gives them, by tile number."""
+        """Return some blocks of each layer of a column's tiles (``TileReader.sample``), by tile number."""
         return {
             number: [
                 reader.sample(max(1, min(most_blocks, most_bytes // (BYTES_PER_BLOCK * reader.tile.num_units))))

@@ -1,16 +1,16 @@
-"""Tiles: the filters of many units side by side, so that one value reads one contiguous row.
+"""Tiles: the filters of many units side by side, so that a probe of one value reads one contiguous row.
 
     block 0        | unit 0: 32 bytes | unit 1: 32 bytes | ... | unit n-1 |      one FixedSizeBinary(32 n) value
     block 1        | unit 0           | unit 1           | ... | unit n-1 |
     ...
     block z-1
 
-All units of a tile have z blocks, so a value falls into the same block number for each: one row of 32 n bytes answers
-for all of them. The file is an Arrow IPC file with the columns ``block`` and ``crc32`` (the checksum of each row);
-the log records where in the file both start, so that a lookup reads just one row and its checksum.
+All units of a tile have z blocks, so a value has the same block number in each: one row of 32 n bytes decides about
+all of them. The file is an Arrow IPC file with the columns ``block`` and ``crc32`` (the checksum of each row). The
+commit records where in the file both start, so that a lookup reads only one row and its checksum.
 
 A checksum covers the bytes of its row and the place where they belong: path, column, tile, layer and block number. So
-bytes of another tile, or of another row, are found out wherever they lie.
+it also detects bytes of another tile or row.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def write_tile(storage: Storage, path: str, blocks: WordArray, *, column: int, n
 
 
 def _seed(path: str, column: int, number: int, layer: int) -> int:
-    """Return what the checksums of a tile start from. Checksums of equal bytes differ where their starts do."""
+    """Return the start value of a tile's checksums. It makes checksums of equal bytes differ between tiles."""
     return zlib.crc32(f"{path}\n{column}\n{number}\n{layer}\n".encode())
 
 
@@ -82,9 +82,9 @@ def _offsets(contents: pa.Buffer) -> tuple[int, int]:
 
 
 def read_rows(storage: Storage, tile: TileRecord, numbers: Sequence[int]) -> list[WordArray]:
-    """Return the [num_units, 8] words of each of these blocks, read with one request and checked.
+    """Read the [num_units, 8] words of each of these blocks with one request.
 
-    Raises CorruptIndexError where the tile is missing, short or altered.
+    Raises CorruptIndexError if the tile is missing, short or altered.
     """
     width = BYTES_PER_BLOCK * tile.num_units
     rows = [(tile.blocks_offset + number * width, width) for number in numbers]
@@ -97,12 +97,12 @@ def read_rows(storage: Storage, tile: TileRecord, numbers: Sequence[int]) -> lis
     seed = _seed_of(tile)
     for number, row, check in zip(numbers, data, expected, strict=True):
         if zlib.crc32(row, seed ^ number) != int.from_bytes(check, "little"):
-            raise corrupt(tile.file.path, f"a checksum that does not fit block {number}")
+            raise corrupt(tile.file.path, f"a wrong checksum of block {number}")
     return [np.frombuffer(row, dtype="<u4").reshape(tile.num_units, WORDS_PER_BLOCK) for row in data]
 
 
 class TileReader:
-    """A tile, open for questions. Rows of local ones are kept for as long as the file stays the same."""
+    """A tile, open for probes. Rows of local files stay in memory while the file stays the same."""
 
     def __init__(self, storage: Storage, tile: TileRecord) -> None:
         self.tile = tile
@@ -113,7 +113,7 @@ class TileReader:
         self._known: Callable[[], KeptRows | None] = lambda: None
 
     def row(self, block: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
-        """Return one block of all units as [num_units, 4] numbers. Raises as ``rows`` does."""
+        """Return one block of all units as [num_units, 4] 64-bit words. Raises as ``rows`` does."""
         kept = self._kept()
         row = None if kept is None else kept.row(block)
         if row is None:
@@ -121,9 +121,9 @@ class TileReader:
         return row.view("<u8")
 
     def rows(self, blocks: np.ndarray[Any, Any]) -> tuple[WordArray, np.ndarray[Any, Any]]:
-        """Return [some, num_units, 8] words, and which of these rows each of the blocks is.
+        """Return rows as [num_rows, num_units, 8] words, and the position of each block's row among them.
 
-        Raises CorruptIndexError where the tile is missing, short or altered.
+        Raises CorruptIndexError if the tile is missing, short or altered.
         """
         kept = self._kept()
         if kept is not None:
@@ -136,7 +136,7 @@ class TileReader:
         return np.stack(self._read(distinct.tolist(), None)), place
 
     def _kept(self) -> KeptRows | None:
-        """Return what is in memory of the file as it is now, None where nothing of it is kept."""
+        """Return the cached rows of the file as it is now, None if its rows are not cached."""
         if self._file is None:
             return None
         try:
@@ -156,14 +156,14 @@ class TileReader:
         return rows
 
     def sample(self, num_blocks: int) -> WordArray:
-        """Return at most this many blocks, evenly spread, as [num_blocks, num_units, 8] words."""
+        """Return at most this many evenly spaced blocks as [num_blocks, num_units, 8] words."""
         words, rows = self.rows(np.arange(0, self.tile.num_blocks, -(-self.tile.num_blocks // num_blocks)))
         chosen: WordArray = words[rows]
         return chosen
 
 
 def read_tile(storage: Storage, tile: TileRecord) -> WordArray:
-    """Return all of a tile as [num_blocks, num_units, 8] words, checked."""
+    """Read a whole tile as [num_blocks, num_units, 8] words."""
     data = read_blob(storage, tile.file)
     count = tile.num_blocks * tile.num_units * WORDS_PER_BLOCK
     words = np.frombuffer(data, dtype="<u4", count=count, offset=tile.blocks_offset)

@@ -1,8 +1,8 @@
-"""The unit table of a segment: which rows of which file each unit covers, and what is known of its columns.
+"""The unit table of a segment: which rows of which file each unit covers, and facts about its columns.
 
-One row a unit. ``tile.<c>`` says which of column c's tiles holds the unit's filter: the j-th unit that names tile k is
-the j-th unit of that tile. A unit without a filter for a column (a file whose type could not be read) has no tile
-there, and is always kept. A null count that is not known is null, and stays so.
+It has one row for each unit. ``tile.<c>`` is the number of the tile that contains the unit's filter for column c: the
+j-th unit that names tile k is unit j of that tile. A unit without a filter for a column (the file's type could not be
+read) has no tile there, and is always kept. An unknown null count is null.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 NO_TILE = -1
 _MAX_ROW_GROUPS = 1 << 22
 _MAX_ROW_GROUPS_A_UNIT = 64
-"""What a table may claim in all, beside a fixed number: a file of a large table has some dozen."""
+"""A table may claim this many row groups for each unit, plus ``_MAX_ROW_GROUPS``. Large files have some dozen."""
 
 
 class ColumnFacts(msgspec.Struct, frozen=True):
-    """What is known of one column in one unit."""
+    """Facts about one column in one unit."""
 
     null_count: int | None
     tile: int = NO_TILE
@@ -48,7 +48,7 @@ class Unit(msgspec.Struct, frozen=True):
     row_count: int
     row_group_start: int
     row_group_count: int
-    """The Parquet row groups that overlap the rows; 0 for a format without them."""
+    """How many Parquet row groups overlap the rows; 0 for a format without row groups."""
     columns: tuple[ColumnFacts, ...]
 
 
@@ -78,7 +78,7 @@ def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
 
 
 class UnitTable:
-    """The units of one segment, as columns. What a question needs of them is made once and kept."""
+    """The units of one segment, as columns. Arrays that probes need are made once and kept."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
@@ -120,7 +120,7 @@ class UnitTable:
         return units
 
     def _contradiction(self) -> str | None:
-        """Return what can be true of no unit. Row groups are written out as lists, so their number is limited."""
+        """Return what is impossible in the table, None if nothing is. Limits row groups, which become lists."""
         starts, counts = self.whole("row_group_start"), self.whole("row_group_count")
         groups = int(counts.sum()) if len(self) else 0
         if groups > _MAX_ROW_GROUPS + _MAX_ROW_GROUPS_A_UNIT * len(self):
@@ -131,13 +131,14 @@ class UnitTable:
         return None
 
     def write(self, storage: Storage, path: str) -> FileRecord:
-        """Store the table and return the record by which it is read again."""
+        """Write the table and return the record of its file."""
         return write_blob(storage, path, arrow_ipc_bytes(self._table))
 
     def fills(self, column: int, sizes: Mapping[int, int]) -> bool:
-        """Tell whether the units name each of these tiles, by number, as often as it has units.
+        """Tell whether the number of units that name each tile is the number of units of that tile.
 
-        A unit that names no tile, or one that is not there, is kept whatever is asked.
+        ``sizes`` has the number of units of each tile. A unit that names no tile, or one that is not in ``sizes``, is
+        always kept.
         """
         tiles, end = self.tiles(column), max(sizes, default=NO_TILE) + 1
         if len(tiles) and not 0 <= int(tiles.min()) <= int(tiles.max()) < end:
@@ -150,7 +151,7 @@ class UnitTable:
 
     @cached_property
     def distinct_files(self) -> list[TableFile]:
-        """The files, each once. Within a segment a file has one identity, whatever the number of its units."""
+        """The distinct files. Within a segment all units of a file have the same file identity."""
         firsts = np.unique(self.file_numbers, return_index=True)[1]
         uris, tags = (self._texts(name, firsts) for name in ("file", "tag"))
         sizes, times = (self.whole(name)[firsts].tolist() for name in ("size_bytes", "mtime_ms"))
@@ -163,7 +164,7 @@ class UnitTable:
 
     @cached_property
     def file_numbers(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Which of the distinct files each unit belongs to."""
+        """The number of each unit's file among the distinct files."""
         indices = numbers(self._table["file"].combine_chunks().indices, 4)
         found: np.ndarray[Any, np.dtype[np.int64]] = np.unique(indices, return_inverse=True)[1]
         return found
@@ -174,12 +175,12 @@ class UnitTable:
         return [self.distinct_files[number] for number in self.file_numbers.tolist()]
 
     def of_files(self, chosen: Iterable[bool]) -> BoolArray:
-        """Return for each unit what is given for each distinct file."""
+        """Return for each unit what ``chosen`` has for its file."""
         of_units: BoolArray = np.fromiter(chosen, dtype=np.bool_, count=len(self.distinct_files))[self.file_numbers]
         return of_units
 
     def whole(self, name: str) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return a column that is never null, by name, as numbers."""
+        """Return a column without nulls, by name, as numbers."""
         return self._filled(name, 0)
 
     def null_counts(self, column: int) -> tuple[np.ndarray[Any, np.dtype[np.int64]], BoolArray]:
@@ -190,7 +191,7 @@ class UnitTable:
         return self._filled(name, 0), self._known[name]
 
     def tiles(self, column: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return the number of each unit's tile, NO_TILE where it has no filter."""
+        """Return the tile number of each unit, NO_TILE for a unit without a filter."""
         return self._filled(f"tile.{column}", NO_TILE)
 
     def _filled(self, name: str, for_null: int) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -203,7 +204,7 @@ class UnitTable:
         return self._numbers[name]
 
     def units(self, num_columns: int) -> list[Unit]:
-        """Return the units one by one, for rewriting."""
+        """Return the units as records, to write them again."""
         nulls = [self._table[f"null_count.{column}"].to_pylist() for column in range(num_columns)]
         tiles = [self.tiles(column).tolist() for column in range(num_columns)]
         row_start, row_count, group_start, group_count = (

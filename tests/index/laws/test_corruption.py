@@ -156,9 +156,9 @@ def changed(entry: Entry, storage: Storage, change: Callable[[dict], None]) -> N
 def test_an_entry_that_says_what_is_not_known(lake: Lake, storage: Storage, change: Callable[[dict], None]) -> None:
     """Fields are not skipped over: who ignores what he does not know could skip what he should not."""
     changed(lake.entry(), storage, change)
-    with pytest.raises(errors.CorruptIndexError, match="log entry"):
+    with pytest.raises(errors.CorruptIndexError, match="cannot read the commit"):
         lake.open().candidates(NAME, PREDICATES[0])
-    with pytest.raises(errors.CorruptIndexError, match="log entry"):
+    with pytest.raises(errors.CorruptIndexError, match="cannot read the commit"):
         lake.open().lookup(NAME, PREDICATES[0])
 
 

@@ -396,7 +396,7 @@ def test_a_damaged_entry_is_told_by_history_and_verify(lake: Lake, damaged: int)
     versions = reader.history(NAME)
     assert [record.version for record in versions] == [3, 2, 1]
     assert [record.state for record in versions] == ["damaged" if n == damaged else "active" for n in (3, 2, 1)]
-    assert "cannot read the log entry" in str(versions)
+    assert "cannot read the commit" in str(versions)
     report = reader.verify_index(NAME)
     assert not report.ok
     assert [entry_path(damaged) in found for found in report.corrupt] == [True]

@@ -38,8 +38,8 @@ def shown(normal: Normal) -> str:
             return f"{column} value"
         case Never():
             return "never"
-        case Keep(source, _, reason):
-            return f"keep {to_text(source)}: {reason.value}"
+        case Keep(part, _, reason):
+            return f"keep {to_text(part)}: {reason.value}"
         case _:
             raise AssertionError(normal)
 

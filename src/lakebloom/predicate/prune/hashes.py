@@ -1,7 +1,7 @@
-"""Whether a literal can be asked of a column's filter, and by which hash.
+"""Whether a filter can be probed for a literal, and with which hash.
 
-A filter knows hashes of the column's own type. A literal of another type can be asked only if it converts to that type
-without loss, and if the converted comparison says what Spark's would:
+A filter contains hashes of values of the column's type. A literal of another type can be probed only if it converts to
+that type without loss, and if the comparison after conversion has the same result as Spark's:
 
     column                          literal
     smallint, int, bigint           any integer or decimal that the column can hold
@@ -10,8 +10,8 @@ without loss, and if the converted comparison says what Spark's would:
     string, binary, date,
     timestamp, timestamp_ntz        of the same type only
 
-Everything else is kept, a double against an integer or decimal column among them: Spark then compares as doubles, where
-2^53 equals 2^53 + 1. A number beyond the column's range is kept too, although it matches nothing in an honest column.
+Everything else keeps all units. That includes a double against an integer or decimal column: Spark compares them as
+doubles, where 2^53 equals 2^53 + 1. It also includes a number beyond the column's range.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _INTEGERS = {"smallint": 16, "int": 32, "bigint": 64}
 
 
 def to_hash(literal: Literal, column_type: str) -> int | None:
-    """Return the hash to ask of a column of this Spark type; None: it cannot be asked, so keep.
+    """Return the hash to probe in a column of this Spark type; None if there is none and all units are kept.
 
     >>> to_hash(Literal("bigint", 5), "int") == to_hash(Literal("decimal(3,2)", "500"), "int")
     True
@@ -59,7 +59,7 @@ def to_hash(literal: Literal, column_type: str) -> int | None:
 def to_hashes(literals: Sequence[Literal], column_type: str) -> tuple[HashArray, bool]:
     """Return the hashes of all literals, in no particular order, and whether all of them could be converted.
 
-    If one could not, no hash is returned: a list with an unknown value may match anywhere.
+    If one could not, no hash is returned: that value may be in any unit.
     """
     if len(literals) == 1:
         plain = _plain_bytes(literals[0], column_type)
@@ -73,7 +73,7 @@ def to_hashes(literals: Sequence[Literal], column_type: str) -> tuple[HashArray,
 
 
 def to_array(literals: Sequence[Literal], column_type: str) -> pa.Array | None:
-    """Return the values of literals in a column's type, in no particular order; None where one has no place there.
+    """Return literals as values of a column's type, in no particular order; None if one does not convert.
 
     >>> to_array([Literal("int", 5)], "bigint").type
     DataType(int64)
@@ -83,7 +83,7 @@ def to_array(literals: Sequence[Literal], column_type: str) -> pa.Array | None:
 
 
 def _plain_bytes(literal: Literal, column_type: str) -> bytes | None:
-    """Return what is hashed for the most frequent kinds of values, which one needs no array for; None for others."""
+    """Return the bytes to hash for integers and short texts, a fast path without arrays; None for other values."""
     if literal.value is None:
         return None
     if literal.type == column_type in _TEXTS:
@@ -104,7 +104,7 @@ def _arrays(literals: Sequence[Literal], column_type: str) -> list[pa.Array] | N
         return None
     by_type: dict[str, list[Any]] = {}
     for literal in literals:
-        if literal.value is None:  # NULL equals nothing; callers have dropped it
+        if literal.value is None:  # callers leave out NULL, which equals nothing
             return None
         by_type.setdefault(literal.type, []).append(literal.decoded())
     arrays = [_convert(values, spark_type(name), spark_type(column_type), target) for name, values in by_type.items()]
@@ -113,7 +113,7 @@ def _arrays(literals: Sequence[Literal], column_type: str) -> list[pa.Array] | N
 
 
 def why_kept(literals: Sequence[Literal], column_type: str) -> Reason:
-    """Return the reason for which literals cannot be asked of a column of this type."""
+    """Return the reason why literals cannot be probed in a column of this type."""
     names = {column_type.lower(), *(literal.type.lower() for literal in literals)}
     if any(name.startswith("string collate") for name in names):
         return Reason.COLLATION
@@ -122,17 +122,17 @@ def why_kept(literals: Sequence[Literal], column_type: str) -> Reason:
     return Reason.TYPE_MISMATCH
 
 
-def _convert(values: list[Any], source: SparkType, column: SparkType, target: pa.DataType) -> pa.Array | None:
-    """Return the values as an array of the column's type; None where one does not fit."""
-    if source.kind in _EXACT and column.kind in _EXACT:
-        return _exact(rescaled(values, source.scale, column.scale), column, target)
-    if column.kind is Kind.FLOATING and source.kind in (Kind.FLOATING, Kind.INTEGER):
+def _convert(values: list[Any], given: SparkType, column: SparkType, target: pa.DataType) -> pa.Array | None:
+    """Return the values, of a given type, as an array of the column's type; None if one does not fit."""
+    if given.kind in _EXACT and column.kind in _EXACT:
+        return _exact(rescaled(values, given.scale, column.scale), column, target)
+    if column.kind is Kind.FLOATING and given.kind in (Kind.FLOATING, Kind.INTEGER):
         return _floating(values, column)
-    if source.kind is not column.kind or source.kind not in _OWN_TYPE_ONLY:
+    if given.kind is not column.kind or given.kind not in _OWN_TYPE_ONLY:
         return None
-    if source.kind in (Kind.STRING, Kind.BINARY):
+    if given.kind in (Kind.STRING, Kind.BINARY):
         return plain_array(values, target)
-    return plain_array(values, pa.int32() if source.bits == 32 else pa.int64()).view(target)
+    return plain_array(values, pa.int32() if given.bits == 32 else pa.int64()).view(target)
 
 
 def _exact(unscaled: list[int] | None, column: SparkType, target: pa.DataType) -> pa.Array | None:
@@ -146,7 +146,7 @@ def _exact(unscaled: list[int] | None, column: SparkType, target: pa.DataType) -
 
 def _floating(values: list[int] | list[float], column: SparkType) -> pa.Array | None:
     doubles = np.array([float(value) for value in values], dtype=np.float64)
-    # Python compares an integer with a double by value, without rounding it first. A NaN differs from itself.
+    # Python compares an integer with a double exactly, without rounding. A NaN differs from itself.
     if any(value != double and value == value for value, double in zip(values, doubles.tolist(), strict=True)):
         return None
     if column.bits == 64:

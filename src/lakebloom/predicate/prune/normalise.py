@@ -1,7 +1,7 @@
-"""A predicate as a question to an index: no NOT, no NULL, and every leaf either asked, kept or impossible.
+"""The normal form of a predicate, for pruning: no NOT, no NULL, and every leaf is probed, kept or impossible.
 
-SQL has three truth values, and a row is wanted only where the predicate is TRUE. One function tells where a predicate's
-truth can be among some of the three, and calls itself for the parts, so that NOT disappears by De Morgan:
+SQL has three truth values, and a row matches only where the predicate is TRUE. One function, ``_can_be``, tells where
+the truth of a predicate can be one of some values. It calls itself for the parts, so that NOT disappears by De Morgan:
 
     p            can be TRUE where               can be FALSE where              can be NULL where
     NOT a        a can be FALSE                  a can be TRUE                   a can be NULL
@@ -20,10 +20,10 @@ truth can be among some of the three, and calls itself for the parts, so that NO
     c < v        unknown: keep                   unknown: keep                   c may be NULL
     anything     unknown: keep                   unknown: keep                   unknown: keep
 
-Bounds from both sides on one column that leave one value, or few whole numbers, ask for those.
+A lower and an upper bound on one column that leave one value, or few whole numbers, become a list of these values.
 
-That is sound: wherever the predicate is TRUE for a row, its normal form says so of that row. It may say so of more
-rows, never of fewer.
+This is sound: wherever the predicate is TRUE for a row, so is its normal form. The normal form may match more rows,
+never fewer.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ __all__ = [
 ]
 
 MAX_WHOLE_NUMBERS = 100
-"""A range of more whole numbers than this is not asked value by value. Conditions.java has the same number."""
+"""A range of more whole numbers than this is not probed value by value. Conditions.java has the same number."""
 _MAX_DOUBLINGS = 6
-"""How often a part may be asked for two truths at once on the way down; each time its normal form doubles."""
+"""How often, on the way down, a part may be needed for two truths at once; each time its normal form doubles."""
 
 _TRUE: frozenset[TruthName] = frozenset({"true"})
 _FALSE: frozenset[TruthName] = frozenset({"false"})
@@ -99,44 +99,44 @@ class AnyOf(msgspec.Struct, frozen=True):
 class OneOf(msgspec.Struct, frozen=True):
     """The column may hold one of these values, none of which is NULL."""
 
-    source: Predicate
+    part: Predicate
     column: ColumnPath
     values: tuple[Literal, ...]
     whole_numbers: bool = False
-    """Whether other values lie between these, so that only columns of whole numbers can be asked."""
+    """Whether these are the whole numbers of a range, so that only columns of whole numbers can be probed."""
 
 
 class HoldsNull(msgspec.Struct, frozen=True):
     """The column may hold NULL."""
 
-    source: Predicate
+    part: Predicate
     column: ColumnPath
 
 
 class HoldsValue(msgspec.Struct, frozen=True):
     """The column may hold something other than NULL."""
 
-    source: Predicate
+    part: Predicate
     column: ColumnPath
 
 
 class Never(msgspec.Struct, frozen=True):
     """No row at all."""
 
-    source: Predicate
+    part: Predicate
     column: ColumnPath
 
 
 class Keep(msgspec.Struct, frozen=True):
-    """Any row, as far as an index knows."""
+    """Any row: an index cannot decide this part."""
 
-    source: Predicate
+    part: Predicate
     column: ColumnPath | None
     reason: Reason
 
 
 class Bound(Keep, frozen=True):
-    """Any row as well, but together with a bound from the other side there may be few values left."""
+    """Any row, too. But a lower and an upper bound together may leave few values."""
 
     column: ColumnPath
     op: Operator
@@ -150,19 +150,19 @@ _ALWAYS, _NOWHERE = AllOf(()), AnyOf(())
 
 
 def normalise(predicate: Predicate) -> Normal:
-    """Return where a predicate can be TRUE. ``source`` in a leaf is the part of the predicate it stands for.
+    """Return where a predicate can be TRUE. Each leaf has the part of the predicate that it stands for.
 
     Raises InvalidArgumentError for a predicate that is too deep.
 
     >>> from lakebloom.predicate.column import col
     >>> normalise(~(col("a").is_not_null() | (col("b") == None)))  # doctest: +ELLIPSIS
-    AllOf(children=(HoldsNull(source=Not(...), column=('a',)), Never(source=Not(...), column=('b',))))
+    AllOf(children=(HoldsNull(part=Not(...), column=('a',)), Never(part=Not(...), column=('b',))))
     """
     return _can_be(flat(predicate), _TRUE, 0)
 
 
 def _can_be(predicate: Predicate, wanted: frozenset[TruthName], doublings: int) -> Normal:
-    """Return where the truth of a predicate can be among those wanted."""
+    """Return where the truth of a predicate can be one of those wanted."""
     if doublings > _MAX_DOUBLINGS:
         return Keep(_stated(predicate, wanted), None, Reason.NOT_SUPPORTED)
     match predicate:
@@ -185,13 +185,13 @@ def _can_be(predicate: Predicate, wanted: frozenset[TruthName], doublings: int) 
 def _of_chain(
     parts: list[Predicate], wanted: frozenset[TruthName], decisive: frozenset[TruthName], doublings: int
 ) -> Normal:
-    """AND, whose one FALSE decides, or OR, whose one TRUE does."""
+    """Handle AND, where one FALSE decides, and OR, where one TRUE decides."""
     neutral = _swapped(decisive)
     if wanted in (_ANY, frozenset()):
         return _ALWAYS if wanted else _NOWHERE
     sought = {_NULL: (neutral | _NULL, _NULL), _TRUE | _FALSE: (neutral, decisive)}.get(wanted, (wanted,))
     found: list[list[Normal]] = []
-    for truths in sought:  # loops, because what calls itself through few frames may be deep
+    for truths in sought:  # loops instead of comprehensions: fewer frames for each level of a deep predicate
         found.append([])
         for part in parts:
             found[-1].append(_can_be(part, truths, doublings + len(sought) - 1))
@@ -203,7 +203,7 @@ def _of_chain(
 
 
 def _of_test(child: Predicate, among: frozenset[TruthName], wanted: frozenset[TruthName], doublings: int) -> Normal:
-    """A test of a truth, which is TRUE or FALSE."""
+    """Handle ``child IS TRUE`` and the like, which are TRUE or FALSE, never NULL."""
     sought = (among if "true" in wanted else frozenset()) | (_ANY - among if "false" in wanted else frozenset())
     if sought in (_ANY, frozenset()):
         return _ALWAYS if sought else _NOWHERE
@@ -278,26 +278,26 @@ def _leaf_false(predicate: Predicate) -> Normal:
 
 
 def _leaf_null(predicate: Predicate) -> Normal:
-    source = TruthIs(predicate, ("null",))
+    part = TruthIs(predicate, ("null",))
     match predicate:
         case IsNull(column) | IsNotNull(column) | EqualsNullSafe(column):
-            return Never(source, column)
+            return Never(part, column)
         case Equals(column, value) | Compare(column, _, value):
-            return _ALWAYS if value.is_null else HoldsNull(source, column)
+            return _ALWAYS if value.is_null else HoldsNull(part, column)
         case IsIn(column, ()):
-            return Never(source, column)
+            return Never(part, column)
         case IsIn(column, values) if all(value.is_null for value in values):
             return _ALWAYS
         case IsIn(column, values) if any(value.is_null for value in values):
-            return Keep(source, column, Reason.NEGATED)
+            return Keep(part, column, Reason.NEGATED)
         case IsIn(column):
-            return HoldsNull(source, column)
+            return HoldsNull(part, column)
         case _:
-            return _unanswered(source, predicate)
+            return _unanswered(part, predicate)
 
 
 def _stated(predicate: Predicate, wanted: frozenset[TruthName]) -> Predicate:
-    """A predicate that is TRUE where another one's truth is among those wanted."""
+    """Return a predicate that is TRUE where the truth of another one is among those wanted."""
     if wanted == _TRUE:
         return predicate
     return Not(predicate) if wanted == _FALSE else TruthIs(predicate, tuple(sorted(wanted)))
@@ -308,20 +308,20 @@ def _swapped(truths: frozenset[TruthName]) -> frozenset[TruthName]:
     return swapped | (_FALSE if "true" in truths else frozenset()) | (_TRUE if "false" in truths else frozenset())
 
 
-def _one_of(source: Predicate, column: ColumnPath, values: tuple[Literal, ...]) -> OneOf | Never:
+def _one_of(part: Predicate, column: ColumnPath, values: tuple[Literal, ...]) -> OneOf | Never:
     values = tuple(value for value in values if not value.is_null)
-    return OneOf(source, column, values) if values else Never(source, column)
+    return OneOf(part, column, values) if values else Never(part, column)
 
 
-def _bound(source: Predicate, column: ColumnPath, op: Operator, value: Literal) -> Bound | Never:
+def _bound(part: Predicate, column: ColumnPath, op: Operator, value: Literal) -> Bound | Never:
     if value.is_null:  # neither TRUE nor FALSE
-        return Never(source, column)
-    return Bound(source, column, Reason.NOT_SUPPORTED, op, value)
+        return Never(part, column)
+    return Bound(part, column, Reason.NOT_SUPPORTED, op, value)
 
 
-def _unanswered(source: Predicate, predicate: Predicate) -> Keep:
+def _unanswered(part: Predicate, predicate: Predicate) -> Keep:
     reason = predicate.reason if isinstance(predicate, Unknown) else ""
-    return Keep(source, None, Reason.of_unknown(reason))
+    return Keep(part, None, Reason.of_unknown(reason))
 
 
 def _all_of(children: Iterable[Normal]) -> Normal:
@@ -337,7 +337,7 @@ def _any_of(children: Iterable[Normal]) -> Normal:
 
 
 def _narrowed(parts: list[Normal]) -> list[Normal]:
-    """Exchange bounds that leave few values of a column for those values."""
+    """Replace bounds that leave few values of a column by these values."""
     bounds: dict[ColumnPath, list[Bound]] = {}
     for part in parts:
         if isinstance(part, Bound):
@@ -351,16 +351,16 @@ def _narrowed(parts: list[Normal]) -> list[Normal]:
 
 
 def _one_value(bounds: list[Bound]) -> tuple[list[Bound], OneOf] | None:
-    """``c >= v AND c <= v``: in every order in which Spark compares, that is ``c = v``."""
+    """``c >= v AND c <= v`` is ``c = v`` for every type that Spark compares."""
     for low in bounds:
         for high in bounds:
             if (low.op, high.op) == (">=", "<=") and low.value == high.value:
-                return [low, high], OneOf(And((low.source, high.source)), low.column, (low.value,))
+                return [low, high], OneOf(And((low.part, high.part)), low.column, (low.value,))
     return None
 
 
 def _whole_numbers(bounds: list[Bound]) -> tuple[list[Bound], OneOf] | None:
-    """``c > 2 AND c <= 5``: 3, 4 and 5, if the column holds whole numbers."""
+    """``c > 2 AND c <= 5`` is 3, 4 and 5, if the column holds whole numbers."""
     for kind in (Kind.INTEGER, Kind.DATE):
         used = [bound for bound in bounds if bound.value.spark_type.kind is kind]
         lows = [int(bound.value.decoded()) + (bound.op == ">") for bound in used if bound.op in (">", ">=")]
@@ -368,5 +368,5 @@ def _whole_numbers(bounds: list[Bound]) -> tuple[list[Bound], OneOf] | None:
         if lows and highs and min(highs) - max(lows) < MAX_WHOLE_NUMBERS:
             name = "date" if kind is Kind.DATE else "bigint"
             values = tuple(Literal(name, number) for number in range(max(lows), min(highs) + 1))
-            return used, OneOf(And(tuple(bound.source for bound in used)), used[0].column, values, True)
+            return used, OneOf(And(tuple(bound.part for bound in used)), used[0].column, values, True)
     return None

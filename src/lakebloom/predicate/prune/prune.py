@@ -1,13 +1,13 @@
 """Which units can hold a row that matches: the one place where a unit is dropped.
 
 Unknown means keep, at every step: a column without filters, a value of another type, an unknown null count, a
-condition of another form. An OR with such a child keeps everything; an AND works with what is left.
+condition of another form. An OR with such a child keeps everything; an AND works with its other children.
 
-Filters are read last and only if they can matter. Of the children of an AND or OR those that read no filter go first
-and long lists last, and a child is asked only about the units on which it still decides: in an AND those not dropped
-yet, in an OR those not kept yet. When there are none, it is not asked at all.
+Filters are read last, and only if they can change the result. Among the children of an AND or OR, those that read no
+filter come first and long lists last. A child is tested only against the units that it can still change: in an AND
+those not dropped yet, in an OR those not kept yet. If there are none, it is not tested.
 
-Nothing is caught here. Whoever asks treats an error as "everything matches".
+Nothing is caught here. Callers treat an error as "everything matches".
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ from lakebloom.tables.columns import ColumnPath
 __all__ = ["MAX_VALUES", "Pruned", "Pruner", "Resolver", "Unused", "Used", "can_match", "exact_name"]
 
 MAX_VALUES = 10_000
-"""A list with more values than this is not asked: each value costs a read, and nearly every unit holds one of them."""
+"""A longer list of values is not probed: each value costs a read, and nearly every unit contains one of them."""
 
 Resolver: TypeAlias = Callable[[ColumnPath], ColumnPath | None]
-"""From a predicate's column to the index's; None where there is none. Here case sensitivity is decided."""
+"""From a predicate's column to the index's; None if there is none. It decides about upper and lower case."""
 
 
 class Used(msgspec.Struct, frozen=True):
-    """A part of the predicate that was answered, and how many units it dropped of those it was asked about."""
+    """A part of the predicate that an index decided, and how many of the tested units it dropped."""
 
     predicate: Predicate
     column: ColumnPath
     units_asked: int
     units_dropped: int
     false_positives: float = 0.0
-    """How many of the units asked about are expected to be kept for nothing."""
+    """Expected false positives among the tested units."""
 
     @property
     def text(self) -> str:
@@ -78,34 +78,34 @@ class Unused(msgspec.Struct, frozen=True):
 
 
 class Pruned(msgspec.Struct, frozen=True):
-    """Which units can match, and what each leaf of the predicate did: every leaf is in one of the two lists."""
+    """Which units can match, and what each leaf of the predicate did. Every leaf is either used or unused."""
 
     keep: BoolArray
     used: tuple[Used, ...]
     unused: tuple[Unused, ...]
     units: tuple[tuple[BoolArray, BoolArray], ...] = ()
-    """For each part that was used, the units that it was asked about, and those of them that it kept."""
+    """For each used part, the units that were tested, and those of them that it kept."""
 
 
 def exact_name(column: ColumnPath) -> ColumnPath:
-    """Resolve a column to the one of exactly this name."""
+    """Resolve a column to the one with exactly this name."""
     return column
 
 
 def can_match(
     predicate: Predicate, filters: UnitFilters, *, resolve: Resolver = exact_name, max_values: int = MAX_VALUES
 ) -> Pruned:
-    """Tell which units can hold a row for which the predicate is TRUE. False is certain.
+    """Tell which units can contain a row for which the predicate is TRUE. False is certain.
 
-    Whatever the filters raise is passed on. For several sets of units make one ``Pruner``.
+    Errors of the filters are not caught. For several sets of units make one ``Pruner``.
     """
     return Pruner(predicate, resolve=resolve, max_values=max_values).can_match(filters)
 
 
 class Pruner:
-    """One predicate, to be asked of several sets of units: values are hashed once for each type of column.
+    """Prunes several sets of units by one predicate. Values are hashed once for each column type.
 
-    ``hopeless`` is the share of units kept for nothing from which on a list of values is not asked at all.
+    A list of values is not probed if more than the share ``hopeless`` of the units would be false positives.
     """
 
     def __init__(
@@ -116,21 +116,21 @@ class Pruner:
         max_values: int = MAX_VALUES,
         hopeless: float = math.inf,
     ) -> None:
-        self._question = normalise(predicate)
+        self._normal = normalise(predicate)
         self._resolve = resolve
         self._hashes = _Hashes(max_values)
         self._hopeless = hopeless
 
     @property
     def num_values(self) -> int:
-        """How many values the filters may be asked for."""
-        return _num_values(self._question)
+        """How many values the filters may be probed for."""
+        return _num_values(self._normal)
 
     def can_match(self, filters: UnitFilters) -> Pruned:
-        """Tell which of these units can hold a row for which the predicate is TRUE. False is certain."""
-        asking = _Asking(filters, self._resolve, self._hashes, self._hopeless)
-        keep = asking.ask(self._question, np.ones(filters.num_units, dtype=np.bool_))
-        return Pruned(keep, tuple(asking.used), tuple(asking.unused), tuple(asking.units))
+        """Tell which of these units can contain a row for which the predicate is TRUE. False is certain."""
+        pruning = _Pruning(filters, self._resolve, self._hashes, self._hopeless)
+        keep = pruning.prune(self._normal, np.ones(filters.num_units, dtype=np.bool_))
+        return Pruned(keep, tuple(pruning.used), tuple(pruning.unused), tuple(pruning.units))
 
 
 def _num_values(node: Normal) -> int:
@@ -142,8 +142,8 @@ def _num_values(node: Normal) -> int:
 class _Plan(msgspec.Struct, frozen=True):
     column: ColumnPath
     hashes: HashArray | None = None
-    kept_for_nothing: float = 0.0
-    """The share of units that seem to hold one of the values and do not."""
+    false_positives: float = 0.0
+    """The expected share of units that seem to contain one of the values and do not."""
 
 
 class _Hashes:
@@ -154,10 +154,10 @@ class _Hashes:
         self._made: dict[tuple[int, str], HashArray | Reason] = {}
 
     def of(self, leaf: OneOf, column_type: str) -> HashArray | Reason:
-        """Return what to ask for, or why nothing can be."""
+        """Return the hashes to probe, or the reason why there are none."""
         if len(leaf.values) > self._max_values:
             return Reason.IN_LIST_TOO_LONG
-        key = id(leaf), column_type  # whoever owns this object owns the leaves
+        key = id(leaf), column_type  # ids stay valid: the Pruner owns this object and the leaves
         if key not in self._made:
             hashes, converted = to_hashes(leaf.values, column_type)
             distinct = hashes if len(hashes) < 2 else np.unique(hashes)
@@ -165,8 +165,8 @@ class _Hashes:
         return self._made[key]
 
 
-class _Asking:
-    """One predicate asked of one set of units."""
+class _Pruning:
+    """Prunes one set of units by one predicate."""
 
     def __init__(self, filters: UnitFilters, resolve: Resolver, hashes: _Hashes, hopeless: float) -> None:
         self._filters, self._resolve, self._hashes, self._hopeless = filters, resolve, hashes, hopeless
@@ -174,23 +174,23 @@ class _Asking:
         self.unused: list[Unused] = []
         self.units: list[tuple[BoolArray, BoolArray]] = []
 
-    def ask(self, node: Normal, open_units: BoolArray, why_not: Reason = Reason.NOT_NEEDED) -> BoolArray:
-        """Return those of the open units that can match. ``why_not`` is the reason where no unit is open."""
+    def prune(self, node: Normal, open_units: BoolArray, why_not: Reason = Reason.NOT_NEEDED) -> BoolArray:
+        """Return the open units that can match. ``why_not`` is the reason if no unit is open."""
         match node:
             case AllOf(children):
                 for child in sorted(children, key=self._cost):
-                    open_units = self.ask(child, open_units, why_not)
+                    open_units = self.prune(child, open_units, why_not)
                 return open_units
             case AnyOf(children):
                 kept = np.zeros_like(open_units)
-                # What nothing answers goes first: it keeps every unit, and then nothing else is worth asking.
+                # A child that keeps every unit goes first: then no filter is read for the others.
                 if open_units.any() and not self._is_answered(node):
                     why_not = Reason.OR_NOT_ANSWERED
                 for child in sorted(children, key=lambda child: (self._is_answered(child), self._cost(child))):
-                    kept |= self.ask(child, open_units & ~kept, why_not)
+                    kept |= self.prune(child, open_units & ~kept, why_not)
                 return kept
             case _:
-                return self._ask_leaf(node, open_units, why_not)
+                return self._prune_leaf(node, open_units, why_not)
 
     def _is_answered(self, node: Normal) -> bool:
         """Tell whether a node could drop a unit at all."""
@@ -203,7 +203,7 @@ class _Asking:
                 return not isinstance(self._plan(node), Reason)
 
     def _cost(self, node: Normal) -> int:
-        """Return how many values the filters would be asked for."""
+        """Return how many values the filters would be probed for."""
         match node:
             case AllOf(children) | AnyOf(children):
                 return sum(map(self._cost, children))
@@ -213,22 +213,22 @@ class _Asking:
             case _:
                 return 0
 
-    def _ask_leaf(self, leaf: Leaf, open_units: BoolArray, why_not: Reason) -> BoolArray:
+    def _prune_leaf(self, leaf: Leaf, open_units: BoolArray, why_not: Reason) -> BoolArray:
         plan = self._plan(leaf)
         if not isinstance(plan, Reason) and not open_units.any():
             plan = why_not
         if isinstance(plan, Reason):
-            self.unused.append(Unused(leaf.source, leaf.column, plan))
+            self.unused.append(Unused(leaf.part, leaf.column, plan))
             return open_units
         kept = open_units & self._answer(leaf, plan, open_units)
-        asked = int(np.count_nonzero(open_units))
-        dropped = asked - int(np.count_nonzero(kept))
-        self.used.append(Used(leaf.source, plan.column, asked, dropped, asked * plan.kept_for_nothing))
+        tested = int(np.count_nonzero(open_units))
+        dropped = tested - int(np.count_nonzero(kept))
+        self.used.append(Used(leaf.part, plan.column, tested, dropped, tested * plan.false_positives))
         self.units.append((open_units, kept))
         return kept
 
     def _plan(self, leaf: Leaf) -> _Plan | Reason:
-        """Return what to ask, or why nothing can be. Reads nothing."""
+        """Return how to decide a leaf, or the reason why it cannot be decided. Reads nothing."""
         if isinstance(leaf, Keep):
             return leaf.reason
         if isinstance(leaf, Never):
@@ -244,8 +244,8 @@ class _Asking:
         hashes = self._hashes.of(leaf, column_type)
         if isinstance(hashes, Reason):
             return hashes
-        kept_for_nothing = -math.expm1(len(hashes) * math.log1p(-self._filters.false_positive_rate(column)))
-        return Reason.NOT_SELECTIVE if kept_for_nothing > self._hopeless else _Plan(column, hashes, kept_for_nothing)
+        false_positives = -math.expm1(len(hashes) * math.log1p(-self._filters.false_positive_rate(column)))
+        return Reason.NOT_SELECTIVE if false_positives > self._hopeless else _Plan(column, hashes, false_positives)
 
     def _answer(self, leaf: Leaf, plan: _Plan, open_units: BoolArray) -> BoolArray:
         match leaf:

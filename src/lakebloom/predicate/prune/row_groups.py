@@ -1,6 +1,6 @@
-"""Which row groups of a file that no index knows can match, by the filters inside the file.
+"""Which row groups of an unindexed file can match, by the filters inside the file.
 
-Whatever cannot be asked keeps every row group: a file without filters, a column that the file calls otherwise, a value
+Whatever cannot be probed keeps every row group: a file without filters, a column with another name in the file, a value
 of another kind, an error.
 """
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["groups_that_can_match"]
 
 _LARGE_BYTES = 4 << 20
-"""Smaller files are read as quickly as asked."""
+"""Reading a smaller file takes no longer than probing its filters."""
 _MAX_VALUES = 1000
-_UNASKED = ("timestamp", "timestamp_ntz", "binary")
-"""Nanoseconds are read as microseconds, which their filters do not know; DuckDB has hashed texts of binary values."""
+_NOT_PROBED = ("timestamp", "timestamp_ntz", "binary")
+"""Filters of nanosecond columns have no hashes of microseconds; DuckDB once hashed texts instead of binary values."""
 
 
 def groups_that_can_match(
@@ -39,18 +39,18 @@ def groups_that_can_match(
         return None
     kept = None
     for leaf in operands(predicate) if isinstance(predicate, And) else [predicate]:
-        if isinstance(leaf, Equals | IsIn) and types.get(leaf.column, "binary") not in _UNASKED:
+        if isinstance(leaf, Equals | IsIn) and types.get(leaf.column, "binary") not in _NOT_PROBED:
             try:
-                answer = _asked(file, leaf, types[leaf.column])
+                passed = _probed(file, leaf, types[leaf.column])
             except Exception:
                 continue
-            if answer is not None:
-                kept = answer if kept is None else kept & answer
+            if passed is not None:
+                kept = passed if kept is None else kept & passed
     return None if kept is None else tuple(np.flatnonzero(kept).tolist())
 
 
-def _asked(file: TableFile, leaf: Equals | IsIn, column_type: str) -> BoolArray | None:
-    # Here and not above: most lookups meet no such file, and the reader of footers takes time to load.
+def _probed(file: TableFile, leaf: Equals | IsIn, column_type: str) -> BoolArray | None:
+    # Imported here: most lookups meet no such file, and the reader of footers takes time to load.
     from lakebloom.parquet.reader import might_contain
 
     literals = [leaf.value] if isinstance(leaf, Equals) else leaf.values

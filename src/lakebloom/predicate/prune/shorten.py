@@ -1,7 +1,7 @@
-"""A long list of values, cut down for each file to those that its filters let through.
+"""Shortens a long list of values for each unit, to the values that may be in the unit.
 
-A value that a unit's filters do not know is in none of its rows, so that for these rows the shorter list asks the same.
-Most files of a long list hold one value or none, and a row is compared with one value much faster than with thousands.
+A value that fails a unit's filter is in none of its rows, so the shorter list matches the same rows of the unit. Most
+files contain one value of a long list or none, and comparing a row with one value is much faster than with thousands.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 __all__ = ["LONG_LIST", "Narrowing", "long_lists"]
 
 LONG_LIST = 8
-"""From so many values on a list is cut down."""
+"""Lists of at least this many values are shortened."""
 _MAX_PAIRS = 1 << 24
-"""How many values and units are compared at a time: each takes a byte."""
+"""How many (value, unit) pairs are tested at a time; each takes a byte."""
 
 
 def long_lists(predicate: Predicate) -> list[IsIn]:
-    """Return the lists whose rows must be TRUE to matter: under NOT, a shorter list would be another question.
+    """Return the long lists that may be shortened. Under NOT, a shorter list would match other rows.
 
     >>> from lakebloom.predicate.column import col
     >>> [len(leaf.values) for leaf in long_lists(col("a").isin(range(9)) & ~col("b").isin(range(9)))]
@@ -49,7 +49,7 @@ def long_lists(predicate: Predicate) -> list[IsIn]:
 
 
 class Narrowing:
-    """Cuts down the lists of a predicate for units of one version. Values are hashed once."""
+    """Shortens the lists of a predicate for units of one version. Values are hashed once."""
 
     def __init__(self, resolve: Resolver, predicate: Predicate) -> None:
         self._predicate = predicate
@@ -58,10 +58,10 @@ class Narrowing:
         self._hashes: dict[tuple[int, str], HashArray | None] = {}
 
     def of_units(self, segment: Segment, units: IntArray) -> list[Predicate]:
-        """Return the predicate for each of these units, which can match."""
+        """Return the shortened predicate for each of these units, all of which can match."""
         step = max(1, _MAX_PAIRS // max(len(leaf.values) for leaf in self._lists))
         parts = (units[start : start + step] for start in range(0, len(units), step))
-        return [question for part in parts for question in self._of_some(segment, part)]
+        return [shortened for part in parts for shortened in self._of_some(segment, part)]
 
     def _of_some(self, segment: Segment, units: IntArray) -> list[Predicate]:
         found: list[tuple[IsIn, BoolArray]] = []

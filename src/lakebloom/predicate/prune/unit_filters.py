@@ -1,4 +1,4 @@
-"""What a predicate asks of an index: a protocol, implemented by whatever holds filters for a set of units."""
+"""What pruning needs of an index: a protocol for sets of units with filters."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ IntArray: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 
 class UnitFilters(Protocol):
-    """One set of units, a segment for example. Every array has one entry for each unit.
+    """A set of units, for example a segment. Every array has one element for each unit.
 
-    Columns are named as the index names them. Only ``might_contain_any`` may need to read filters; whoever asks calls
-    it last and as rarely as possible.
+    Columns have their names in the index. Only ``might_contain_any`` may read filters; pruning calls it last, and as
+    rarely as possible.
     """
 
     @property
@@ -26,16 +26,16 @@ class UnitFilters(Protocol):
         """How many units there are."""
 
     def column_type(self, column: ColumnPath) -> str | None:
-        """Return the Spark type that the column had when the units were built; None: it is not indexed here."""
+        """Return the column's Spark type when the units were built; None if it is not indexed here."""
 
     def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
-        """Tell which units may hold at least one of these distinct hashes. Where that is not known, True."""
+        """Tell which units may contain at least one of these distinct hashes. True if that is unknown."""
 
     def false_positive_rate(self, column: ColumnPath) -> float:
-        """Return how often, on average, a unit seems to hold a value that it does not."""
+        """Return the mean rate at which a unit seems to contain a value that it does not."""
 
     def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
-        """Return the number of NULLs and whether it is known. A leaf is NULL where a struct around it is."""
+        """Return the number of NULLs, and whether it is known. A leaf is NULL if a struct around it is."""
 
     def row_counts(self) -> IntArray:
-        """Return the number of rows, negative where it is not known."""
+        """Return the number of rows, negative if it is unknown."""

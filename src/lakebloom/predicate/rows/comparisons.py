@@ -1,7 +1,7 @@
-"""Equality and order of values within one domain, as Spark has them.
+"""Equality and order of values within one domain, with Spark's rules.
 
-Among doubles NaN equals NaN and is larger than all else, and -0.0 equals 0.0 (the domain has only the latter). The
-result is NULL where the column is.
+For doubles, NaN equals NaN and is larger than all other values, and -0.0 equals 0.0 (the domain has only 0.0). The
+result is NULL where the column is NULL.
 """
 
 from __future__ import annotations

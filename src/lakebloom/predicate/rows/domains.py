@@ -1,12 +1,12 @@
-"""Where a column and a literal of two types meet to be compared: the type that Spark's analyzer would cast both to.
+"""The domain in which a column and a literal are compared: the type to which Spark's analyzer would cast both.
 
-    INTEGERS    booleans, integers, days, microseconds: each kind among its own
-    DECIMALS    integers and decimals, compared by value, whatever their scales
+    INTEGERS    booleans, integers, days or microseconds, each with its own kind only
+    DECIMALS    integers and decimals, compared by value
     DOUBLES     a float or double on either side
-    BYTES       strings (of binary collation) and binaries: each kind among its own
+    BYTES       strings (of binary collation) or binaries, each with its own kind only
 
-All other pairs are refused. A column may be stored in any Arrow type that holds its Spark type's values: a narrower
-number (in a file from before the column was widened), a dictionary, another unit of time.
+All other pairs are refused. A column may be stored in any Arrow type that holds the values of its Spark type: a
+narrower number (in a file from before the column was widened), a dictionary, another unit of time.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _WIDEST_FIRST = (Domain.DOUBLES, Domain.DECIMALS, Domain.INTEGERS, Domain.BYTES)
 
 
 def domain_of(column_type: str, literal_type: str) -> Domain:
-    """Return where a column meets a literal, by their Spark types.
+    """Return the domain for a column and a literal of these Spark types.
 
-    Raises UnsupportedTypeError where they do not.
+    Raises UnsupportedTypeError if there is none.
 
     >>> domain_of("decimal(10,2)", "bigint").name, domain_of("bigint", "double").name
     ('DECIMALS', 'DOUBLES')
@@ -69,12 +69,12 @@ def domain_of(column_type: str, literal_type: str) -> Domain:
 
 
 def widest(domains: Set[Domain]) -> Domain:
-    """Return where several literals meet one column: all of a list is compared in one domain."""
+    """Return the domain for a list of literals: the whole list is compared in the widest one."""
     return next(domain for domain in _WIDEST_FIRST if domain in domains)
 
 
 def values_in(domain: Domain, literals: Sequence[Literal], column: pa.DataType) -> pa.Array:
-    """Return literals, none of them NULL, as values of a domain, to be compared with a column of this type in it."""
+    """Return literals, none of them NULL, as values of a domain, to compare with a column of this type."""
     if domain is Domain.DECIMALS:
         return decimal_array([_unscaled(literal) for literal in literals], domain.value)
     if domain is Domain.DOUBLES:
@@ -91,15 +91,15 @@ def _unscaled(literal: Literal) -> int:
 
 def _double(literal: Literal) -> float:
     value: Any = literal.decoded()
-    # Python divides integers, and turns them into floats, to the nearest double, as Java does.
+    # Python rounds to the nearest double, as Java does, when it divides integers or converts them to floats.
     return value / 10**literal.spark_type.scale if literal.spark_type.kind is Kind.DECIMAL else float(value)
 
 
 def column_in(domain: Domain, column: pa.ChunkedArray, column_type: str) -> pa.ChunkedArray:
     """Return a column of this Spark type as values of a domain.
 
-    Raises UnsupportedTypeError where it is stored in an Arrow type that the Spark type does not have, and
-    ValueConversionError for a stored value that the Spark type cannot hold.
+    Raises UnsupportedTypeError for an Arrow type that does not store this Spark type, and ValueConversionError for a
+    stored value that the Spark type cannot hold.
     """
     stored = column.type
     if pt.is_null(stored):
@@ -158,13 +158,13 @@ def _holds(stored: pa.DataType, kind: Kind) -> bool:
 def _microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
     unit = column.type.unit
     column = pc.cast(pc.cast(column, pa.int64()), pa.timestamp(unit))  # the zone is only for display
-    if unit == "ns":  # Spark rounds down, Arrow's cast towards 1970
+    if unit == "ns":  # Spark rounds down, Arrow's cast rounds towards 1970
         column = pc.floor_temporal(column, unit="microsecond")
     return pc.cast(_cast(column, pa.timestamp("us")), pa.int64())
 
 
 def _doubles(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pt.is_decimal(column.type):
-        # Arrow's own conversion is off by a bit at times; text is read to the nearest double, which is Java's.
+        # Arrow's conversion is sometimes off by one bit. Through text it gives the nearest double, as Java does.
         column = pc.cast(column, pa.string())
     return pc.add(pc.cast(column, pa.float64(), safe=False), 0.0)  # -0.0 becomes 0.0

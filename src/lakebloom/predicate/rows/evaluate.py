@@ -1,7 +1,7 @@
-"""Which rows match, exactly: SQL's three-valued logic over Arrow columns, with Spark's equality.
+"""Which rows match: SQL's three-valued logic over Arrow columns, with Spark's equality.
 
-An index says where a row may be; this says whether it is there. What cannot be evaluated as Spark would is an error,
-never a guess.
+An index tells where a row may be; this module tells whether it is there. A predicate that it cannot evaluate exactly as
+Spark does is an error.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ __all__ = ["row_mask"]
 def row_mask(predicate: Predicate, table: pa.Table, types: Mapping[ColumnPath, str]) -> pa.ChunkedArray:
     """Return True for the rows of a table where the predicate is TRUE, False where it is FALSE or NULL.
 
-    ``types`` has the Spark type of each column the predicate names. A column that is there but not in the table (an
-    old file) is NULL in every row.
+    ``types`` has the Spark type of each column that the predicate names. A column with a type that is missing in the
+    table (an old file) is NULL in every row.
 
     Raises InvalidArgumentError for an unknown column, for a predicate that is too deep and for a part of it that
     lakebloom does not understand, and UnsupportedTypeError for types that it cannot compare as Spark does.
@@ -61,7 +61,7 @@ def row_mask(predicate: Predicate, table: pa.Table, types: Mapping[ColumnPath, s
 
 
 class _Rows:
-    """A table whose rows are asked."""
+    """The rows of a table, to evaluate predicates on."""
 
     def __init__(self, table: pa.Table, types: Mapping[ColumnPath, str]) -> None:
         self._table, self._types = table, types
@@ -99,7 +99,7 @@ class _Rows:
                 return self._all(None)
             case Unknown():
                 raise InvalidArgumentError(
-                    "rows cannot be filtered by what lakebloom does not understand",
+                    "cannot filter rows by a condition that lakebloom does not understand",
                     found=to_text(predicate),
                     hint="leave this part out and filter the result",
                 )
@@ -117,7 +117,7 @@ class _Rows:
         if not values:
             found = self._all(False)
         else:
-            # One domain for the whole list, as in Spark: a single double makes all of it doubles.
+            # One domain for the whole list, as in Spark: a single double turns the whole list into doubles.
             domain = widest({self._domain(column, column_type, literal) for literal in values})
             found = is_one_of(domain, self._column_in(domain, column), values)
         return found if len(values) == len(literals) else pc.or_kleene(found, self._all(None))
@@ -150,7 +150,7 @@ class _Rows:
             ) from None
 
     def _column(self, column: ColumnPath) -> pa.ChunkedArray:
-        self._type(column)  # known to be a column
+        self._type(column)  # raises for an unknown column
         array: pa.ChunkedArray | pa.Table = self._table
         for part in column:
             children = _children_named(array, part, column)

@@ -1,4 +1,4 @@
-"""A condition as a person types it: ``user_id = 42 AND country IN ('de', 'fr')``. The inverse of ``text``.
+"""Parses a condition: ``user_id = 42 AND country IN ('de', 'fr')``.
 
     condition   term { OR term }
     term        factor { AND factor }
@@ -9,10 +9,10 @@
               | column [NOT] BETWEEN value AND value
               | column IS [NOT] ( NULL | TRUE | FALSE )
     column      names joined by dots; backticks quote a name with a dot or a blank
-    value       see ``typed_text``
+    value       see ``values.py``
 
-Words are not case-sensitive. A value is read as the type of the column that it is compared with. Every error names the
-place in the text.
+Keywords are not case-sensitive. A value is read as the type of the column that it is compared with. Every error names
+the position in the text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import NoReturn, cast
 
 from lakebloom.errors import ColumnNotFoundError, LakebloomError, PredicateSyntaxError
-from lakebloom.predicate.sql.values import Written, typed
+from lakebloom.predicate.sql.values import NOT_VALID, Written, typed
 from lakebloom.predicate.tree import (
     MAX_DEPTH,
     And,
@@ -60,7 +60,7 @@ _WORDS = frozenset({"AND", "OR", "NOT", "IN", "IS", "NULL", "BETWEEN", "TRUE", "
 _TRUTHS: dict[str, TruthName] = {"TRUE": "true", "FALSE": "false", "UNKNOWN": "null", "NULL": "null"}
 _SIGNS = ("=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">=")
 _MAX_BRACKETS = MAX_DEPTH // 2
-"""Inside each other, NOTs included: each may be two levels of the tree, an OR and an AND."""
+"""Nesting depth, NOTs included. Each level of brackets may be two levels of the tree, an OR and an AND."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class _Token:
 
 
 def parse(text: str, columns: Iterable[tuple[ColumnPath, str]], *, case_sensitive: bool = False) -> Predicate:
-    """Return the predicate that a text describes. ``columns`` are those of the table, each with its Spark type.
+    """Return the predicate of a condition. ``columns`` are those of the table, each with its Spark type.
 
-    ``case_sensitive`` is how the table's names are found (``ColumnNames``).
+    ``case_sensitive`` tells how columns are found by name (``ColumnNames``).
 
     Raises PredicateSyntaxError.
 
@@ -93,7 +93,7 @@ def _tokens(text: str) -> list[_Token]:
         if match is None:
             start = cast("re.Match[str]", _BLANKS.match(text, at)).end()
             what = "a quote that is not closed" if text[start] in "'`" else f"{text[start]!r}"
-            raise PredicateSyntaxError("a condition cannot be read", found=what, text=text, position=start)
+            raise PredicateSyntaxError("cannot read the condition", found=what, text=text, position=start)
         kind = cast("str", match.lastgroup)
         value = match[kind]
         is_word = kind == "name" and value.upper() in _WORDS
@@ -149,7 +149,7 @@ class _Parser:
         return predicate
 
     def _tested(self, predicate: Predicate) -> Predicate:
-        """``IS [NOT] TRUE`` and its like behind a condition, as often as they are there."""
+        """Parse any number of ``IS [NOT] TRUE`` and the like after a condition."""
         tests = 0
         while self._take("word", "IS"):
             tests += 1
@@ -213,14 +213,15 @@ class _Parser:
         token = self._token
         is_value = token.kind in ("string", "prefixed", "number") or token.text in ("TRUE", "FALSE", "NULL")
         if not is_value:
-            hint = "text stands in single quotes" if token.kind == "name" else ""
+            hint = "put text in single quotes" if token.kind == "name" else ""
             self._refuse("a value", hint)
         self._taken()
         try:
             return typed(Written.of(token.kind, token.text), kind)
         except LakebloomError as error:
+            details = "" if error.message == NOT_VALID else f": {error.message}"
             raise PredicateSyntaxError(
-                f"column {format_name(column)} is of type {kind}: {error.message}",
+                f"{token.text} is not a valid {kind} for column {format_name(column)}{details}",
                 found=error.found or token.text,
                 hint=error.hint,
                 text=self._text,

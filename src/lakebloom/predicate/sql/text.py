@@ -1,4 +1,4 @@
-"""A predicate as a line of SQL for messages. Long lists, chains and strings are shortened: no parser reads it."""
+"""A predicate as a line of SQL, for messages. Long lists, chains and strings are shortened."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def to_text(predicate: Predicate) -> str:
 
 
 def _text(predicate: Predicate, levels: int) -> str:
-    """Return a predicate as text; what is deeper than so many levels is left out."""
+    """Return a predicate as text; parts below this many levels are left out."""
     match predicate:
         case And() | Or() | TruthIs() | If() | Not(And() | Or() | Not() | TruthIs() | If()) if not levels:
             return "…"
@@ -148,6 +148,6 @@ def _quoted(text: str) -> str:
 
 
 def _cut(text: str) -> str:
-    """On one line, and short."""
+    """Return a text on one line, shortened."""
     line = "".join(character if character.isprintable() else f"\\u{ord(character):04x}" for character in text)
     return line if len(line) <= _MAX_CHARACTERS else line[: _MAX_CHARACTERS - 1] + "…"

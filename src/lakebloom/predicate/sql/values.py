@@ -1,4 +1,4 @@
-"""Values as people write them, read as the type of a column.
+"""Values in a condition, read as the type of the column that they are compared with.
 
 smallint ... bigint, decimal     42, -7, 1.50; also in quotes
 float, double                    1.5, 1e-3, 'NaN', '-Infinity': the nearest value that the column can hold
@@ -24,14 +24,15 @@ from lakebloom.predicate.python_literals import literal
 from lakebloom.predicate.spark_types import Kind, SparkType, spark_type
 from lakebloom.predicate.tree import NULL, Literal
 
-__all__ = ["Written", "typed"]
+__all__ = ["NOT_VALID", "Written", "typed"]
 
+NOT_VALID = "not a valid value of this type"
 _MAX_DIGITS = 38
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A value as it stands in the text: what is between the quotes, if there are any, and the word before them."""
+    """A value as written: the text, without quotes if it has any, and the keyword before the quotes."""
 
     text: str
     quoted: bool = False
@@ -47,9 +48,9 @@ class Written:
 
 
 def typed(written: Written, column_type: str) -> Literal:
-    """Return a value as a literal that compares with a column of this Spark type.
+    """Return a value as a literal to compare with a column of this Spark type.
 
-    Raises InvalidArgumentError or ValueConversionError for what is no value of it.
+    Raises InvalidArgumentError or ValueConversionError for a text that is not a value of the type.
 
     >>> typed(Written("1.50"), "decimal(10,2)"), typed(Written("2024-02-29", quoted=True), "date")
     (Literal(type='decimal(3,2)', value='150'), Literal(type='date', value=19782))
@@ -58,14 +59,14 @@ def typed(written: Written, column_type: str) -> Literal:
         return NULL
     kind = spark_type(column_type)
     read = _READERS.get(kind.kind)
-    if read is None:  # nothing is hashed or compared under this type: the text is only shown
+    if read is None:  # values of this type are never hashed or compared, only shown
         return Literal(column_type, written.text)
     try:
         return read(written, kind)
     except (ValueError, decimal.InvalidOperation, OverflowError) as error:
         if isinstance(error, InvalidArgumentError | ValueConversionError):
             raise
-        raise InvalidArgumentError("this is no value of it", found=written.text, hint=_EXAMPLES[kind.kind]) from error
+        raise InvalidArgumentError(NOT_VALID, found=written.text, hint=_EXAMPLES[kind.kind]) from error
 
 
 def _number(written: Written, _: SparkType) -> Literal:
@@ -87,13 +88,13 @@ def _floating(written: Written, kind: SparkType) -> Literal:
 def _string(written: Written, _: SparkType) -> Literal:
     _require_no_prefix(written)
     if not written.quoted:
-        raise InvalidArgumentError("text stands in quotes", found=written.text, hint=f"write '{written.text}'")
+        raise InvalidArgumentError("text needs quotes", found=written.text, hint=f"write '{written.text}'")
     return literal(written.text)
 
 
 def _binary(written: Written, _: SparkType) -> Literal:
     if not written.quoted:
-        raise InvalidArgumentError("bytes stand in quotes", found=written.text, hint=_EXAMPLES[Kind.BINARY])
+        raise InvalidArgumentError("bytes need quotes", found=written.text, hint=_EXAMPLES[Kind.BINARY])
     return literal(bytes.fromhex(written.text) if written.prefix == "X" else written.text.encode())
 
 
@@ -111,7 +112,7 @@ def _timestamp(written: Written, kind: SparkType) -> Literal:
     if kind.kind is Kind.TIMESTAMP:
         return literal(moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.timezone.utc))
     if moment.tzinfo is not None:
-        raise InvalidArgumentError("it has no time zone", found=written.text, hint="leave the zone out")
+        raise InvalidArgumentError("the type has no time zone", found=written.text, hint="leave the zone out")
     return literal(moment)
 
 
@@ -128,7 +129,7 @@ def _require_prefix(written: Written, *prefixes: str) -> None:
 
 def _require_no_prefix(written: Written) -> None:
     if written.prefix:
-        raise InvalidArgumentError(f"{written.prefix} values are of another type", found=written.text)
+        raise InvalidArgumentError(f"{written.prefix} values have another type", found=written.text)
 
 
 _READERS: dict[Kind, Callable[[Written, SparkType], Literal]] = {
