@@ -93,7 +93,7 @@ __all__ = [
 ]
 
 
-_MOST_CHARACTERS = 2000
+_MOST_CHARACTERS = 1000
 """A message is read by people. What is longer is cut: a list of files, a value of a megabyte, a page from a proxy."""
 
 
@@ -200,7 +200,9 @@ class WrongCallError(InvalidArgumentError, TypeError):
         if not unknown:
             found = str(error).partition("() ")[2] or str(error)
             known = ", ".join(names) or "none"
-            return cls(f"{call}() was called wrongly", found=found, hint=hint or f"its arguments are {known}")
+            return cls(
+                f"{call}() was called with the wrong arguments", found=found, hint=hint or f"its arguments are {known}"
+            )
         lower = {name.lower().replace("_", ""): name for name in names}
         close = difflib.get_close_matches(unknown[0].lower().replace("_", ""), lower, n=1, cutoff=0.6)
         if close:
@@ -343,7 +345,6 @@ class ColumnNotFoundError(SourceError):
 
 
 _MOST_NAMES = 20
-_MOST_CHARACTERS = 1000
 
 
 def _some(names: Sequence[str]) -> str:
@@ -358,7 +359,7 @@ class DataFileError(SourceError):
 
 
 class NotParquetError(DataFileError):
-    """The file is no Parquet file, or it was cut short."""
+    """The file is not a Parquet file, or it is truncated."""
 
     code = "NOT_PARQUET"
 

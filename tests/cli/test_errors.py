@@ -93,7 +93,7 @@ def test_what_nobody_foresaw_is_said_too(cli: Cli, monkeypatch: pytest.MonkeyPat
     done = cli("list")
     assert done.code == ExitCode.UNEXPECTED
     assert done.err == (
-        "error UNEXPECTED: something went wrong. Found: ZeroDivisionError: by zero. "
+        "error UNEXPECTED: this is a bug in lakebloom or in one of its libraries. Found: ZeroDivisionError: by zero. "
         "What to do: run it again with --debug and report what it prints.\n"
     )
 

@@ -35,7 +35,7 @@ def cli(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_the_price_tag_comes_first_and_is_honoured(cli: Cli, table: Path) -> None:
     create = ["create", "by_k", str(table), "-c", "k"]
     text = cli(*create, "--dry-run")
-    assert text.out.splitlines()[-1] == "one key     skips 66.00% of 3 files if one holds it; 0.02 read in vain"
+    assert text.out.splitlines()[-1] == "one key     skips 66.00% of 3 files if one holds it; 0.02 unnecessary reads"
     price = cli(*create, "--dry-run", "--output", "json").json
     assert (price["files"], price["units"], price["rows"], price["fpp"]) == (3, 3, 3000, 0.01)
     assert price["expected_skip"] == pytest.approx(2 / 3 * 0.99)
@@ -173,7 +173,7 @@ def test_ctrl_c_leaves_nothing_half_done(tmp_path: Path) -> None:
             with suppress(ProcessLookupError):
                 os.killpg(running.pid, signal.SIGKILL)
     assert running.returncode == 130
-    assert err.splitlines()[-1] == "error INTERRUPTED: stopped by Ctrl-C; nothing is left half done."
+    assert err.splitlines()[-1] == "error INTERRUPTED: stopped by Ctrl-C; no partial changes remain."
     assert "Traceback" not in err
     assert [path for path in tmp_path.glob("indexes/**/*") if path.is_file()] == []
     assert len(Lakebloom(location=tmp_path / "indexes").indexes()) == 0

@@ -323,7 +323,7 @@ def _(lake: Lake, met: Met) -> None:
 def _(lake: Lake, met: Met) -> None:
     lake.create()
     lake.table.rename(lake.table.parent / "unmounted")
-    with met("look at the table"):
+    with met("check the table"):
         lake.refresh()
     (lake.table.parent / "unmounted").rename(lake.table)  # it was not all there
     lake.refresh()

@@ -126,7 +126,7 @@ def test_a_report_is_written_from_python(aged: Lake, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("first", ["orders", 5, BloomIndexConfig("i", ["k"])])
 def test_what_is_no_session_is_named(first: object) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"the first argument is a Spark session; found .*create_index"):
+    with pytest.raises(InvalidArgumentError, match=r"the first argument must be a Spark session; found .*create_index"):
         Lakebloom(first)  # type: ignore[arg-type]
 
 
@@ -136,7 +136,7 @@ def test_a_condition_may_be_text_wherever_it_may_be_a_tree(aged: Lake) -> None:
         lake.lookup(NAME, (col("k") == 45) & col("s").is_not_null())
     )
     assert lake.candidates(NAME, "k = 45").equals(lake.candidates(NAME, col("k") == 45))
-    with pytest.raises(InvalidArgumentError, match="or is SQL text"):
+    with pytest.raises(InvalidArgumentError, match="or be SQL text"):
         lake.lookup(NAME, 45)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match="nothing"):
         lake.candidates(NAME, "nothing = 45")

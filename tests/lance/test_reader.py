@@ -102,7 +102,7 @@ def test_a_file_by_its_path(tmp_path: Path) -> None:
     index = lakebloom.lance.open_index(path)
     assert index.zones == lakebloom.lance.open_index(dataset, "theirs").zones
     assert (index.type, index.name, index.unindexed_fragments) == (None, None, None)
-    with pytest.raises(InvalidArgumentError, match="does not say the type"):
+    with pytest.raises(InvalidArgumentError, match="does not store"):
         index.might_contain(5)
     with pytest.raises(InvalidArgumentError, match="int32, not int16"):
         lakebloom.lance.might_contain(dataset, 5, "theirs", type=pa.int32())

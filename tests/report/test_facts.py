@@ -56,12 +56,12 @@ def test_the_measured_rate_is_what_absent_keys_meet(facts: Facts, aged: Lake) ->
     asked = 300
     for column, values in (("k", range(10**9, 10**9 + asked)), ("s", [f"absent{i}" for i in range(asked)])):
         hits = sum(reader.candidates("i", col(column) == value).num_rows for value in values)
-        measured = next(found.measured for found in facts.columns if found.column == column)
+        measured = next(found.fpp_measured for found in facts.columns if found.column == column)
         expected = measured * asked * facts.index.units
         assert hits == pytest.approx(expected, abs=4 * math.sqrt(expected))
-    assert facts.promised == 0.01
-    assert 0.006 < facts.measured < 0.0105  # sizes are rounded up
-    assert facts.units_in_vain == pytest.approx(30 * max(column.measured for column in facts.columns))
+    assert facts.fpp == 0.01
+    assert 0.006 < facts.fpp_measured < 0.0105  # sizes are rounded up
+    assert facts.false_positives == pytest.approx(30 * max(column.fpp_measured for column in facts.columns))
 
 
 def test_sizes_are_those_on_disk(facts: Facts, aged: Lake) -> None:
@@ -116,5 +116,5 @@ def test_filters_that_are_too_small_are_noticed(tmp_path: Path) -> None:
     lake.fill(range(4), rows=2000)
     lake.create(BloomIndexConfig("i", ["k"], expected_items=100))
     (column,) = gather(lake.catalog(), "i").columns
-    assert column.measured > 0.5 > 0.02 > column.promised
+    assert column.fpp_measured > 0.5 > 0.02 > column.fpp
     assert [command.startswith("lakebloom create i_2 ") for command in steps_of(lake)] == [True]

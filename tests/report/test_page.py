@@ -74,7 +74,7 @@ def test_numbers_are_those_of_the_api(chromium: Browser, page: Path, aged: Lake,
     candidates = aged.open().candidates("i", (col("k") == 1234) | (col("s") == "s11999"))
     assert int(said["units_kept"]) == candidates.num_rows
     assert int(said["files_kept"]) + int(said["files_skipped"]) == int(said["files_listed"]) == 32
-    assert float(said["measured"]) == facts.measured
+    assert float(said["fpp_measured"]) == facts.fpp_measured
     assert int(said["filters:k"]) == facts.columns[0].size_bytes
     assert f"{index.rows:,}" in text
     assert "1 in 100" in text
@@ -99,7 +99,7 @@ def test_it_speaks_to_screen_readers(chromium: Browser, page: Path) -> None:
     for role, name in seen:
         names.setdefault(role, []).append(name)
     headings = ["i", "What to do next", "Skip map", "Filters against data and dictionaries"]
-    assert names["heading"] == [*headings, "Fill of each segment", "Files out of step", "History"]
+    assert names["heading"] == [*headings, "Fill of each segment", "Files that differ from the index", "History"]
     (drawing,) = [name for role in ("image", "img") for name in names.get(role, [])]
     assert re.fullmatch(r"\d+ files read because they can match, 5 read because .*, \d+ skipped", drawing)
     assert {"main", "banner", "contentinfo", "table"} <= set(names)
@@ -138,7 +138,7 @@ def test_parts_that_no_filter_answers_are_said(aged: Lake) -> None:
 def test_a_table_that_cannot_be_listed_is_said(facts: Facts) -> None:
     shown = render(replace(facts, freshness=None, problem="hdfs:// can only be reached through Spark"))
     assert "hdfs:// can only be reached through Spark" in shown
-    assert "Files out of step" not in shown
+    assert "Files that differ from the index" not in shown
 
 
 def test_the_page_has_no_address_in_it(page: Path) -> None:

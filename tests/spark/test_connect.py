@@ -25,7 +25,7 @@ def test_connect(tmp_path: Path) -> None:
     assert found["source"] == [[150, 350], "struct<k:bigint>"]
     assert found["view"] == [1, 400]
     assert (
-        "[INVALID_ARGUMENT] unknown option of the source lakebloom; found colums. Hint: did you mean columns"
+        "[INVALID_ARGUMENT] unknown option of the lakebloom data source; found colums. Hint: did you mean columns"
         in (found["misspelt"])
     )
     assert found["table"] == ["by_name", 4, 4]
@@ -69,7 +69,7 @@ def test_connect_tells_what_was_read(tmp_path: Path) -> None:
         "explained is an index: add a condition",
         "lake.read('explained', col('k').isin(",
         "lake.read('explained', col('k').isin(values))",
-        "run the small side by itself",
+        "run the small side alone to see the error",
         "did you mean k?",
     ]
     for refusal, remedy in zip(errors, remedies, strict=True):

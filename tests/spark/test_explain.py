@@ -272,7 +272,7 @@ def test_what_is_no_query(lake: Lakebloom, frame: DataFrame) -> None:
         (("SELECT nope FROM range(3)",), "UNRESOLVED_COLUMN"),
         (("by_k",), "by_k is an index"),
         ((42,), "found 42"),
-        ((frame, "k = 1"), "a condition is explained for an index"),
+        ((frame, "k = 1"), "explain with a condition needs the name of an index"),
     ):
         with pytest.raises(InvalidArgumentError) as caught:
             lake.explain(*arguments)

@@ -95,9 +95,9 @@ class Session:
     def _require_location(self) -> str:
         if self.location is None:
             raise InvalidArgumentError(
-                "it is not known where the indexes are",
+                "the location of the indexes is not set",
                 found=f"neither --location nor {LOCATION_VARIABLE}",
-                hint="pass --location /path/to/indexes, or set the variable once for all",
+                hint="pass --location /path/to/indexes, or set the variable",
             )
         return self.location
 

@@ -62,7 +62,12 @@ class Trouble:
         """Return what to show of an error that nobody foresaw."""
         lines = str(error).strip().splitlines() or [""]
         hint = "run it again with --debug and report what it prints"
-        return cls("UNEXPECTED", "something went wrong", without_secrets(f"{type(error).__name__}: {lines[0]}"), hint)
+        return cls(
+            "UNEXPECTED",
+            "this is a bug in lakebloom or in one of its libraries",
+            without_secrets(f"{type(error).__name__}: {lines[0]}"),
+            hint,
+        )
 
     def paragraph(self) -> str:
         """Return the error as a paragraph, with a pointer below it where there is a text to point at."""

@@ -29,7 +29,7 @@ class ExitCode(enum.IntEnum):
     STORAGE = 6, "files could not be read or written"
     UNSUPPORTED = 7, "a type, a table or a session that cannot be used, or no Spark or Java"
     BUILD_FAILED = 8, "the Spark job failed"
-    INTERRUPTED = 130, "stopped by Ctrl-C; nothing is left half done"
+    INTERRUPTED = 130, "stopped by Ctrl-C; no partial changes remain"
 
 
 # The first that fits: narrower classes come first.

@@ -80,7 +80,7 @@ def run() -> None:
     """The entry point."""
     code = main(sys.argv[1:])
     if code == ExitCode.INTERRUPTED:
-        current_output().trouble(Trouble("INTERRUPTED", "stopped by Ctrl-C; nothing is left half done"))
+        current_output().trouble(Trouble("INTERRUPTED", "stopped by Ctrl-C; no partial changes remain"))
     sys.exit(code)
 
 

@@ -15,12 +15,12 @@ __all__ = ["card", "colours", "pairs", "squares", "table"]
 
 _LIGHT = (
     "--paper:#fcfcfa;--card:#fff;--ink:#1b2226;--quiet:#59646b;--line:#e2e5e3;--faint:#f1f3f1;--code:#f1f3f1;"
-    "--read:#0f6b72;--skipped:#cfd8d6;--uncovered:#b3610a;"
+    "--read:#0f6b72;--skipped:#cfd8d6;--unindexed:#b3610a;"
     "--data:#9aa5a8;--column:#6f8f94;--dictionary:#b48a3c;--filters:#0f6b72"
 )
 _DARK = (
     "--paper:#12171a;--card:#192024;--ink:#e7ebe9;--quiet:#9eabb0;--line:#2c363b;--faint:#20292e;--code:#20292e;"
-    "--read:#4cc3c4;--skipped:#3a474c;--uncovered:#f0a24a;"
+    "--read:#4cc3c4;--skipped:#3a474c;--unindexed:#f0a24a;"
     "--data:#6d7a80;--column:#5d8288;--dictionary:#d0a95c;--filters:#4cc3c4"
 )
 _NUMBER = re.compile(r"-?[\d,]+(\.\d+)?(e-?\d+)?( \([\d.]+ [kMGTP]B\))?")
@@ -31,7 +31,7 @@ _SIDE = 12
 MAP_STYLE = """
 .read { fill: var(--read); }
 .skipped { fill: var(--skipped); }
-.not-covered { fill: none; stroke: var(--uncovered); stroke-width: 2; }
+.unindexed { fill: none; stroke: var(--unindexed); stroke-width: 2; }
 """
 _CARD_STYLE = """
 .lakebloom { display: inline-block; max-width: 100%; overflow-x: auto; box-sizing: border-box; padding: .75em 1em;
@@ -104,7 +104,7 @@ def for_each_square(count: int) -> int:
 def squares(kinds: Sequence[str], titles: Sequence[str], label: str) -> str:
     """Return a map with a square for each thing, or for a few where there are very many.
 
-    Kinds are "read", "skipped" and "not covered"; a square of several things shows what costs most. Each differs from
+    Kinds are "read", "skipped" and "unindexed"; a square of several things shows what costs most. Each differs from
     the others in more than its colour.
     """
     each = for_each_square(len(kinds))
@@ -112,7 +112,7 @@ def squares(kinds: Sequence[str], titles: Sequence[str], label: str) -> str:
     drawn = []
     for number, start in enumerate(range(0, len(kinds), each)):
         group = kinds[start : start + each]
-        kind = next(kind for kind in ("read", "not covered", "skipped") if kind in group)
+        kind = next(kind for kind in ("read", "unindexed", "skipped") if kind in group)
         more = f" and {len(group) - 1} more" if len(group) > 1 else ""
         drawn.append(square(kind, number % across, number // across, f"{titles[start]}{more}: {kind}"))
     width, height = across * _SIDE, max(1, -(-len(drawn) // across)) * _SIDE
@@ -122,7 +122,7 @@ def squares(kinds: Sequence[str], titles: Sequence[str], label: str) -> str:
 
 def square(kind: str, column: int = 0, line: int = 0, title: str = "") -> str:
     """Return one square of a map."""
-    inset, side, radius = (2, 8, 1.5) if kind == "not covered" else (1, 10, 2)
+    inset, side, radius = (2, 8, 1.5) if kind == "unindexed" else (1, 10, 2)
     inside = f"<title>{escaped(title)}</title>" if title else ""
     place = f'x="{column * _SIDE + inset}" y="{line * _SIDE + inset}" width="{side}" height="{side}" rx="{radius}"'
     return f'<rect class="{kind.replace(" ", "-")}" {place}>{inside}</rect>'

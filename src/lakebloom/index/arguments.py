@@ -76,7 +76,7 @@ _FRAME = Kind(_is_frame, "a Spark DataFrame", "spark.read.parquet(path), spark.t
 KINDS = {
     "name": Kind(_is_text, "an index name", 'a string such as "by_user"; lake.indexes() lists those that exist'),
     "config": Kind(_is_config, "a BloomIndexConfig", _CONFIG),
-    "columns": Kind(_are_names, "a list of columns, each named by a string", 'columns=["user_id"]'),
+    "columns": Kind(_are_names, "a list of column names", 'columns=["user_id"]'),
     "column": Kind(_is_text, "the name of a column", 'a string such as "user_id"'),
     "on": Kind(_are_names, "the name of a column, or a list of names", 'on="user_id"'),
     "mode": Kind(_is_text, '"quick" or "full"', ""),

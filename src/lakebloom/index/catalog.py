@@ -51,7 +51,7 @@ def require_same(base: Entry, started: Entry, doing: str) -> Entry:
         return base
     raise CommitConflictError(
         f"cannot finish {doing} of index {base.config.name!r}",
-        found=f"another index was put in its place meanwhile; it is at version {base.version}",
+        found=f"another index replaced it meanwhile, at version {base.version}",
         hint="run it again",
     )
 

@@ -114,11 +114,11 @@ def _column_names(columns: Sequence[str]) -> tuple[str, ...]:
         raise InvalidArgumentError("an index needs at least one column", found="none", hint='columns=["user_id"]')
     for name in names:
         if not isinstance(name, str):
-            raise InvalidArgumentError("a column is named by a string", found=name, hint='columns=["user_id"]')
+            raise InvalidArgumentError("a column name must be a string", found=name, hint='columns=["user_id"]')
     paths = [parse_name(name) for name in names]
     repeated = sorted({name for name, path in zip(names, paths, strict=True) if paths.count(path) > 1})
     if repeated:
-        raise InvalidArgumentError("a column is indexed once", found=f"{', '.join(repeated)} more than once")
+        raise InvalidArgumentError("a column can be indexed only once", found=f"{', '.join(repeated)} more than once")
     return names
 
 

@@ -84,9 +84,9 @@ def require_stored(index: Index, entry: Entry, base: Entry | None = None) -> Ent
     for path, size_bytes in sizes.items():
         if stored.get(path) != size_bytes:
             raise BuildFailedError(
-                f"cannot commit to index {index.name!r}: a file that was built for it is not there any more",
+                f"cannot commit to index {index.name!r}: a file that was built for it is missing",
                 found=f"{path} with {stored[path]} bytes instead of {size_bytes}" if path in stored else f"no {path}",
-                hint="run it again; if a vacuum ran meanwhile, give it a longer spark.lakebloom.vacuum.graceMs",
+                hint="run it again; if a vacuum ran meanwhile, raise spark.lakebloom.vacuum.graceMs",
             )
     return entry
 

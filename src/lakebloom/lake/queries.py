@@ -113,7 +113,7 @@ class Queries(Maintaining, Reading):
 
         if not isinstance(name, str):
             raise InvalidArgumentError(
-                "a condition is explained for an index",
+                "explain with a condition needs the name of an index",
                 found=kind_of(name),
                 hint='lake.explain("by_user", "user_id = 42"), or put the condition into the query: '
                 'lake.explain(df.where("user_id = 42"))',

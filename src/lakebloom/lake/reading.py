@@ -80,7 +80,7 @@ class Reading(LakeState):
         try:
             target.write_bytes(page)
         except OSError as error:
-            raise StorageError(f"cannot write {target}", found=str(error), hint="choose another place") from error
+            raise StorageError(f"cannot write {target}", found=str(error), hint="choose another path") from error
         return target
 
     def columns(self, name: str) -> list[tuple[ColumnPath, str]]:

@@ -49,7 +49,7 @@ _PATIENCE_S = 5.0
 def _require_session(spark: object) -> None:
     if spark is not None and not hasattr(spark, "createDataFrame"):
         raise InvalidArgumentError(
-            "the first argument is a Spark session",
+            "the first argument must be a Spark session",
             found=spark,
             hint='Lakebloom(spark, "/path/to/indexes"), or Lakebloom(location="/path/to/indexes") without Spark; '
             "the table is an argument of create_index",
@@ -71,7 +71,7 @@ class LakeState:
         chosen = location or (None if spark is None else default_location(spark))
         if chosen is None:
             raise InvalidArgumentError(
-                "without a Spark session the location of the indexes must be given",
+                "without a Spark session, the location of the indexes must be given",
                 found="neither",
                 hint='Lakebloom(location="/path/to/indexes")',
             )

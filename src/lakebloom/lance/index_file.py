@@ -68,7 +68,7 @@ class IndexFileContent:
 def read_index_file(path: str, storage_options: Mapping[str, str] | None = None) -> IndexFileContent:
     """Read an index file.
 
-    Raises IndexFormatError for a Lance file that is no Bloom filter index, CorruptIndexError for one that is damaged,
+    Raises IndexFormatError for a Lance file that is not a Bloom filter index, CorruptIndexError for a damaged one,
     NotFoundError, AccessDeniedError or StorageError.
     """
     require_lance()
@@ -94,7 +94,7 @@ def _require_schema(path: str, schema: pa.Schema) -> None:
         position = schema.get_field_index(wanted.name)
         if position < 0 or schema.field(position).type != wanted.type:
             raise IndexFormatError(
-                f"{path} is a Lance file, but no Bloom filter index: it needs a column {wanted.name} of {wanted.type}",
+                f"{path} is a Lance file without a Bloom filter index: it has no column {wanted.name} of {wanted.type}",
                 found=f"columns {', '.join(f'{field.name} {field.type}' for field in schema)}",
                 hint="name the bloomfilter.lance of a Bloom filter index",
             )
@@ -104,7 +104,7 @@ def _number(path: str, metadata: Mapping[str, str], key: str, default: Any, kind
     try:
         return kind(metadata.get(key, default))
     except ValueError as error:
-        raise CorruptIndexError(f"the {key} of {path} is no number", found=metadata[key], hint=_HINT) from error
+        raise CorruptIndexError(f"the {key} of {path} is not a number", found=metadata[key], hint=_HINT) from error
 
 
 def _zones(path: str, batch: pa.RecordBatch) -> Iterator[ZoneFilter]:
@@ -117,7 +117,7 @@ def _zones(path: str, batch: pa.RecordBatch) -> Iterator[ZoneFilter]:
         buffer = data.as_buffer()
         if buffer.size % BYTES_PER_BLOCK:
             raise CorruptIndexError(
-                f"the filter of zone {zone_start} of fragment {fragment_id} in {path} is no whole number of blocks",
+                f"the filter of zone {zone_start} of fragment {fragment_id} in {path} is not a whole number of blocks",
                 found=f"{buffer.size} bytes",
                 hint=_HINT,
             )

@@ -58,7 +58,7 @@ def index_directory(dataset: LanceDataset, segment_uuid: str, base_id: int | Non
         base: Any = dataset.base_paths().get(base_id)
         if base is None or not base.is_dataset_root:
             raise UnsupportedSourceError(
-                "a segment of this index is kept outside of the dataset, at a place that the dataset does not name",
+                "a segment of this index is stored outside the dataset, and the dataset does not say where",
                 found=f"base {base_id}",
                 hint="build the index again in this dataset",
             )
@@ -79,7 +79,7 @@ def find_index(dataset: LanceDataset, name: str) -> DatasetIndex:
         )
     if index.type_url != DETAILS:
         raise IndexFormatError(
-            f"the index {name} of {dataset.uri} is no Bloom filter index",
+            f"the index {name} of {dataset.uri} is not a Bloom filter index",
             found=f"an index of type {index.index_type}",
             hint="name an index of type BloomFilter",
         )

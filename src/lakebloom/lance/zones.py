@@ -64,7 +64,7 @@ class LanceIndex:
         """
         if type is not None and self.type is not None and type != self.type:
             raise InvalidArgumentError(
-                f"the column {self.column} of this index has a type of its own",
+                f"the column {self.column} of this index already has a type",
                 found=f"{type}, not {self.type}",
                 hint="leave type out",
             )
@@ -83,9 +83,9 @@ def require_type(type: pa.DataType | None) -> pa.DataType:
     """Return a type that Lance has filters for. Raises InvalidArgumentError for none, and UnsupportedTypeError."""
     if type is None:
         raise InvalidArgumentError(
-            "a Lance index file does not say the type of its column, on which the hashes depend",
+            "hashes depend on the column's type, which a Lance index file does not store",
             found="no type",
-            hint="pass type=pyarrow.int64() or whatever the column has, or open the index through its dataset",
+            hint="pass the column's type, such as type=pyarrow.int64(), or open the index through its dataset",
         )
     encode(pa.nulls(0, type), LANCE)
     return type

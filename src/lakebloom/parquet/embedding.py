@@ -215,7 +215,7 @@ class _Job:
         footer = read_footer(uri, options) if data is None else read_footer(_Named(data, uri))
         if footer.is_encrypted:
             raise EncryptedFileError(
-                f"{uri} has encrypted columns, and a filter would tell what is in them",
+                f"{uri} has encrypted columns, and a filter would reveal their values",
                 hint="have the writer of the file make encrypted filters",
             )
         leaves = tuple(dict.fromkeys(_find(footer, name, uri) for name in names))
@@ -223,7 +223,7 @@ class _Job:
             _require_type(leaf, force=force)
         if any(chunk.file_path is not None for group in footer.row_groups for chunk in group.columns):
             raise DataFileError(
-                f"{uri} points to pages in other files", hint="embed filters into the files that have the pages"
+                f"{uri} has its pages in other files", hint="embed filters into the files that have the pages"
             )
         return cls(uri, footer, leaves, fpp, options, data, _kept_bytes(footer, leaves))
 
@@ -273,7 +273,7 @@ class _Job:
             metadata = arrow_metadata(self.footer.tree)
         if (metadata.num_rows, metadata.num_columns) != (self.footer.num_rows, len(self.footer.leaves)):
             raise DataFileError(
-                f"the new footer of {self.uri} is not what it should be",
+                f"the new footer of {self.uri} is wrong",
                 found=f"{metadata.num_rows} rows and {metadata.num_columns} columns",
                 hint="nothing was changed; please report this",
             )
@@ -283,7 +283,7 @@ def column_names(columns: object) -> list[str]:
     """Return the argument if it is a list of names, and raise InvalidArgumentError otherwise."""
     if isinstance(columns, str) or not isinstance(columns, (list, tuple)) or not columns:
         raise InvalidArgumentError(
-            "columns is a list of at least one name", found=columns, hint='write columns=["user_id"]'
+            "columns must be a list of at least one name", found=columns, hint='write columns=["user_id"]'
         )
     return list(columns)
 
@@ -323,7 +323,7 @@ def _require_type(leaf: Leaf, *, force: bool) -> None:
         hint = "pass force=True; lakebloom then writes both zeros where there is one"
     if reason:
         raise UnsupportedTypeError(
-            f"column {format_name(leaf.path)} gets no filter: {reason}",
+            f"column {format_name(leaf.path)} cannot have a filter: {reason}",
             found=" ".join(filter(None, (leaf.physical_type, logical))),
             hint=hint or "choose another column",
         )

@@ -63,7 +63,7 @@ class Module(enum.IntEnum):
     def corrupt(self, found: str) -> DataFileError | FilterFormatError:
         """Return the error for one that is not framed as it should be."""
         kind = CorruptFilterError if self >= Module.FILTER_HEADER else CorruptFooterError
-        return kind(f"cannot decrypt a {self.title}", found=found, hint="check that the file is whole")
+        return kind(f"cannot decrypt a {self.title}", found=found, hint="check that the file is complete")
 
 
 class Decryptor:
@@ -140,7 +140,7 @@ def _file_aad(name: str, algorithm: Struct) -> bytes:
                 )
             return (member.get(1, TType.STRING) or b"") + (member.get(2, TType.STRING) or b"")
     raise EncryptedFileError(
-        f"{name} is encrypted by an algorithm that is not known",
+        f"{name} is encrypted with an unknown algorithm",
         found=", ".join(f"number {number}" for number, _, _ in algorithm.fields) or "none",
         hint="lakebloom reads AES_GCM_V1 and AES_GCM_CTR_V1",
     )

@@ -92,7 +92,7 @@ def opened(source: Source, options: Mapping[str, str] | None = None) -> Iterator
             yield label, source
         return
     if not isinstance(source, str) and not hasattr(source, "__fspath__"):
-        raise InvalidArgumentError("a Parquet file is given as a path, a URI or an open file", found=source)
+        raise InvalidArgumentError("a Parquet file must be a path, a URI or an open file", found=source)
     uri = normalise(source)
     with open_source(uri, options or {}) as file, reading(uri):
         yield uri, file
@@ -118,7 +118,7 @@ def read_tail(file: RandomAccess, name: str = "the file") -> Tail:
     """Read the bytes of the footer, in one read if it is not longer than ``TAIL_BYTES``, otherwise in two.
 
     Raises NotParquetError for a file without Parquet's magic number at its end, and CorruptFooterError for a footer
-    that cannot be as long as it says.
+    that has an impossible length.
     """
     size = size_of(file)
     if size < _LEAST_FILE_BYTES:
@@ -131,9 +131,9 @@ def read_tail(file: RandomAccess, name: str = "the file") -> Tail:
     start = size - _TRAILER_BYTES - length
     if start < len(MAGIC) or length > MAX_FOOTER_BYTES:
         raise CorruptFooterError(
-            f"the footer of {name} cannot be as long as it says",
+            f"the footer of {name} has an impossible length",
             found=f"{length} bytes in a file of {size}",
-            hint=f"check that the file is whole; lakebloom reads footers of up to {MAX_FOOTER_BYTES} bytes",
+            hint=f"check that the file is complete; lakebloom reads footers of up to {MAX_FOOTER_BYTES} bytes",
         )
     held = tail[-_TRAILER_BYTES - length : -_TRAILER_BYTES]
     footer = held if length <= len(tail) - _TRAILER_BYTES else _read_at(file, name, start, length)
@@ -363,11 +363,13 @@ def _structs(tree: Struct, number: int, what: str) -> list[Struct]:
 
 def _not_parquet(name: str, found: str) -> NotParquetError:
     return NotParquetError(
-        f"{name} is no Parquet file, or it was cut short", found=found, hint="check the path and that the file is whole"
+        f"{name} is not a Parquet file, or it is truncated",
+        found=found,
+        hint="check the path, and that the file is complete",
     )
 
 
 def _damaged(found: str) -> CorruptFooterError:
     return CorruptFooterError(
-        "the footer of a Parquet file contradicts itself", found=found, hint="check that the file is whole"
+        "the footer of a Parquet file contradicts itself", found=found, hint="check that the file is complete"
     )

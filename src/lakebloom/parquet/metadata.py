@@ -121,5 +121,5 @@ def _key_metadata(chunk: ColumnChunk, decryptor: Decryptor) -> bytes:
 
 def _contradiction(found: str) -> CorruptFooterError:
     return CorruptFooterError(
-        "the footer of a Parquet file contradicts itself", found=found, hint="check that the file is whole"
+        "the footer of a Parquet file contradicts itself", found=found, hint="check that the file is complete"
     )

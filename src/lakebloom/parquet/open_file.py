@@ -51,6 +51,6 @@ def open_file(source: Source) -> OpenFile:
         name = getattr(source, "name", None)
         return OpenFile(name if isinstance(name, str) else "the open file", source)
     if not isinstance(source, str) and not hasattr(source, "__fspath__"):
-        raise InvalidArgumentError("a Parquet file is given as a path, a URI or an open file", found=source)
+        raise InvalidArgumentError("a Parquet file must be a path, a URI or an open file", found=source)
     uri = normalise(source)
     return OpenFile(uri, open_source(uri, {}))

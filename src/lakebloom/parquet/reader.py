@@ -124,7 +124,7 @@ def _locate(file: OpenFile, metadata: Metadata, row_group: int, leaf: Leaf) -> E
             f"the footer of {file.name} contradicts itself",
             found=f"a chunk of {format_name(chunk.path_in_schema)} in {chunk.physical_type} where "
             f"{format_name(leaf.path)} in {leaf.physical_type} should be",
-            hint="check that the file is whole",
+            hint="check that the file is complete",
         )
     if chunk.bloom_filter_offset is None or chunk.file_path is not None:  # the pages, and the filter, are elsewhere
         return None

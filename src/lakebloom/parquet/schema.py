@@ -141,7 +141,7 @@ def text(what: str, data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise CorruptFooterError(
-            f"{what} in a Parquet file is not UTF-8", found=data[:64].hex(" "), hint="check that the file is whole"
+            f"{what} in a Parquet file is not UTF-8", found=data[:64].hex(" "), hint="check that the file is complete"
         ) from error
 
 
@@ -169,5 +169,5 @@ def _logical_type(union: Struct | None) -> LogicalType | None:
 
 def _corrupt(found: str) -> CorruptFooterError:
     return CorruptFooterError(
-        "the schema of a Parquet file is not a tree of columns", found=found, hint="check that the file is whole"
+        "the schema of a Parquet file is not a tree of columns", found=found, hint="check that the file is complete"
     )

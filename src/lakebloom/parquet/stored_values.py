@@ -73,9 +73,9 @@ class StoredValues:
         expected = self._footer.row_groups[number].num_rows
         if rows != expected:
             raise DataFileError(
-                f"row group {number} of {self._uri} is not what its footer says",
+                f"row group {number} of {self._uri} does not match its footer",
                 found=f"{rows} rows instead of {expected}",
-                hint="check that the file is whole",
+                hint="check that the file is complete",
             )
 
     def _batches(self, number: int) -> Iterator[pa.Array]:

@@ -242,5 +242,5 @@ def _corrupt(found: str) -> CorruptFooterError:
     return CorruptFooterError(
         "cannot read the footer of a Parquet file: it is not a struct in Thrift's compact protocol",
         found=found,
-        hint="check that the file is whole",
+        hint="check that the file is complete",
     )

@@ -101,7 +101,7 @@ def _value(value: object) -> Literal:
 
 def _refuse_column(column: Column) -> NoReturn:
     raise InvalidArgumentError(
-        "a column compares with values, not with another column",
+        "a column can be compared with values, not with another column",
         found=repr(column),
         hint="filter the rows after the lookup",
     )

@@ -55,7 +55,7 @@ def literal(value: object) -> Literal:
         if isinstance(value, kind):
             return convert(value)
     raise UnsupportedTypeError(
-        "a column compares with a number, a string, bytes, a date, a timestamp or None",
+        "a column can be compared with a number, a string, bytes, a date, a timestamp or None",
         found=value.__class__.__name__,
         hint="use isin([...]) for several values" if isinstance(value, Iterable) else "convert the value first",
     )
@@ -97,7 +97,7 @@ def _datetime(value: datetime.datetime) -> Literal:
     if value != value:  # pandas' NaT, which is a datetime
         return NULL
     if getattr(value, "nanosecond", 0):  # pandas' Timestamp
-        raise ValueConversionError("a timestamp has microseconds at most", found=str(value))
+        raise ValueConversionError("a timestamp cannot be finer than microseconds", found=str(value))
     if value.utcoffset() is None:
         return Literal("timestamp_ntz", int((value.replace(tzinfo=None) - _EPOCH) // _MICROSECOND))
     return Literal("timestamp", int((value - _EPOCH_UTC) // _MICROSECOND))
@@ -200,4 +200,4 @@ def _cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _refuse(kind: pa.DataType) -> NoReturn:
-    raise UnsupportedTypeError("values of this Arrow type compare with no column", found=str(kind))
+    raise UnsupportedTypeError("values of this Arrow type cannot be compared with a column", found=str(kind))

@@ -14,7 +14,7 @@ class Reason(str, enum.Enum):
     """A code with its meaning and its remedy.
 
     >>> Reason.NEGATED.value, Reason.NEGATED.remedy
-    ('NEGATED', 'none needed: a filter knows what is absent, never what is present')
+    ('NEGATED', 'none needed: a filter can prove that a value is absent, never that it is present')
     """
 
     meaning: str
@@ -29,7 +29,7 @@ class Reason(str, enum.Enum):
     NO_INDEX = (
         "NO_INDEX",
         "the column has no filters here",
-        "name the column in an index, then create or refresh it",
+        "create an index that has this column",
     )
     TYPE_MISMATCH = (
         "TYPE_MISMATCH",
@@ -38,8 +38,8 @@ class Reason(str, enum.Enum):
     )
     COLLATION = (
         "COLLATION",
-        "strings that the collation calls equal have different hashes",
-        "compare a column of binary collation (UTF8_BINARY)",
+        "strings that are equal in this collation have different hashes",
+        "index and compare a column with the binary collation (UTF8_BINARY)",
     )
     CHAR_PADDING = (
         "CHAR_PADDING",
@@ -49,7 +49,7 @@ class Reason(str, enum.Enum):
     NEGATED = (
         "NEGATED",
         "the condition excludes values",
-        "none needed: a filter knows what is absent, never what is present",
+        "none needed: a filter can prove that a value is absent, never that it is present",
     )
     NOT_SUPPORTED = (
         "NOT_SUPPORTED",
@@ -58,12 +58,12 @@ class Reason(str, enum.Enum):
     )
     IN_LIST_TOO_LONG = (
         "IN_LIST_TOO_LONG",
-        "the list has more values than it is worth probing for",
+        "the list has too many values to look up",
         "use several shorter lists, or join with a table of the values",
     )
     NOT_NEEDED = (
         "NOT_NEEDED",
-        "the other conditions had already decided about every unit",
+        "the other conditions already decided which units to read",
         "none needed",
     )
     OR_NOT_ANSWERED = (
@@ -115,7 +115,7 @@ class Reason(str, enum.Enum):
     CACHED = (
         "CACHED",
         "the rows come from Spark's cache",
-        "none needed; unpersist() to read the files again",
+        "none needed; unpersist() makes Spark read the files again",
     )
     STALE_FILES = (
         "STALE_FILES",
@@ -150,17 +150,17 @@ class Reason(str, enum.Enum):
     INDEX_UNREADABLE = (
         "INDEX_UNREADABLE",
         "the index could not be read",
-        "see the message; verify_index tells what is damaged",
+        "see the message; verify_index lists what is damaged",
     )
     TIMED_OUT = (
         "TIMED_OUT",
         "the index did not answer in time",
-        "raise spark.lakebloom.query.timeoutMs, or move the index closer",
+        "raise spark.lakebloom.query.timeoutMs, or keep the index on faster storage",
     )
     DELETED = (
         "DELETED",
         "the index is deleted",
-        "restore_index brings it back",
+        "restore_index",
     )
     DISABLED = (
         "DISABLED",
@@ -189,7 +189,7 @@ class Reason(str, enum.Enum):
     )
     TOO_MANY_KEYS = (
         "TOO_MANY_KEYS",
-        "the other side of the join is too large for its keys to be looked up",
+        "the other side of the join is too large to look up its keys",
         "join with fewer keys, or raise spark.lakebloom.join.maxKeys (up to 10000) or spark.lakebloom.join.maxKeyBytes",
     )
     KEY_COMPUTED = (

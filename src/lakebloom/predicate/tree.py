@@ -135,7 +135,7 @@ class Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="k
 
     def __bool__(self) -> NoReturn:
         raise InvalidArgumentError(
-            "a predicate has no truth value of its own: `and`, `or`, `not`, `if` and chained comparisons ask for one",
+            "a predicate has no truth value: `and`, `or`, `not`, `if` and chained comparisons cannot use it",
             hint="use & | ~ with parentheses: (col('a') > 1) & ~(col('b') == 2)",
         )
 

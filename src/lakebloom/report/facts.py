@@ -1,4 +1,4 @@
-"""All that the page says, as records. The numbers are those of the API; nothing is computed while drawing."""
+"""Everything that the page shows, as records. The numbers are those of the API; the template computes nothing."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ __all__ = ["Facts", "SkipMap", "gather"]
 
 @dataclass(frozen=True, slots=True)
 class SkipMap:
-    """What one condition reads and skips."""
+    """Which files one condition reads and skips."""
 
     scan: ScanReport
     files: tuple[TableFile, ...]
     """In the order of the scan's states."""
     units: int
-    """Those of the index, also of files that the table has no more."""
+    """All units of the index, including those of files that the table no longer has."""
     units_kept: int
     unanswered: tuple[tuple[str, Reason], ...] = ()
     """Parts of the condition that no filter could answer, each with the reason."""
@@ -61,19 +61,19 @@ class Facts:
     location: str
 
     @property
-    def promised(self) -> float:
+    def fpp(self) -> float:
         """The mean rate that filters were sized for."""
-        return _mean([column.promised for column in self.columns], [column.units for column in self.columns])
+        return _mean([column.fpp for column in self.columns], [column.units for column in self.columns])
 
     @property
-    def measured(self) -> float:
+    def fpp_measured(self) -> float:
         """The mean rate that their bits show."""
-        return _mean([column.measured for column in self.columns], [column.units for column in self.columns])
+        return _mean([column.fpp_measured for column in self.columns], [column.units for column in self.columns])
 
     @property
-    def units_in_vain(self) -> float:
-        """How many units a question for one absent key is expected to read."""
-        return max((column.measured * column.units for column in self.columns), default=0.0)
+    def false_positives(self) -> float:
+        """How many units a query for one absent key is expected to read."""
+        return max((column.fpp_measured * column.units for column in self.columns), default=0.0)
 
     @property
     def filter_bytes(self) -> int:
@@ -87,10 +87,10 @@ def gather(
     predicate: Predicate | None = None,
     current: Callable[[Snapshot], CurrentTable] = recorded_table,
 ) -> Facts:
-    """Read what the page needs: the index's log and a part of its bits, a listing of the table, and a few footers.
+    """Read what the page needs: the index's log, a part of its bits, a listing of the table, and a few footers.
 
-    ``catalog`` is that of a Lakebloom; ``current`` tells what the table of a version is now. Raises what
-    ``Lakebloom.index`` raises, and CorruptIndexError.
+    ``catalog`` is that of a Lakebloom; ``current`` returns the table of a snapshot as it is now. Raises the errors of
+    ``Lakebloom.index``, and CorruptIndexError.
     """
     stored, options = catalog.index(name), catalog.options
     snapshot = Snapshot(stored.storage, stored.log.newest())

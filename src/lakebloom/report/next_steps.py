@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 __all__ = ["Step", "next_steps"]
 
 _MANY_SEGMENTS = 16
-"""A question reads a row of each segment's tiles."""
+"""A lookup reads a row of each segment's tiles."""
 _MANY_VERSIONS = 50
 _WORSE = 2.0
-_OF_UNITS_IN_VAIN = 1.0
+"""How many times the rate that a filter was sized for."""
+_MANY_FALSE_POSITIVES = 1.0
+"""Units that one absent key reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +35,9 @@ class Step:
 def next_steps(
     index: IndexRecord, fresh: Freshness | None, columns: Sequence[ColumnHealth], history: Sequence[VersionRecord]
 ) -> list[Step]:
-    """Return what is worth doing, the most urgent first; nothing for an index that is as it should be."""
+    """Return the steps, the most urgent first; none for an index in good state."""
     if index.state == "deleted":
-        why = "Queries do not use it. It can be brought back until it is vacuumed."
+        why = "Queries do not use it. It can be restored until it is vacuumed."
         return [Step("Restore this index, or remove it for good", why, f"lakebloom restore {index.name}")]
     return list(_steps(index, fresh, columns, history))
 
@@ -44,24 +46,27 @@ def _steps(
     index: IndexRecord, fresh: Freshness | None, columns: Sequence[ColumnHealth], history: Sequence[VersionRecord]
 ) -> Iterator[Step]:
     if fresh is not None:
-        unknown = len(fresh.new) + len(fresh.stale)
-        if unknown:
-            why = f"{_files(unknown)} came or changed since; every query reads them in full."
+        unindexed = len(fresh.new) + len(fresh.stale)
+        if unindexed:
+            why = f"New or changed since it was indexed: {_files(unindexed)}. Every query reads these in full."
             yield Step("Refresh the index", why, f"lakebloom refresh {index.name}")
         if fresh.missing:
-            why = f"The table has lost {_files(len(fresh.missing))} that the index still keeps filters for."
+            why = f"The index still has filters of {_files(len(fresh.missing))} that the table no longer has."
             yield Step("Drop filters of files that are gone", why, f"lakebloom refresh {index.name} --mode full")
     if index.segments > _MANY_SEGMENTS:
-        why = f"Each question reads a row in each of {index.segments:,} segments; merged, it reads few."
+        why = f"Each lookup reads a row in each of {index.segments:,} segments; after merging it reads fewer."
         yield Step("Merge small segments", why, f"lakebloom optimize {index.name}")
     for column in columns:
-        if column.measured > _WORSE * column.promised or column.measured * column.units > _OF_UNITS_IN_VAIN:
-            vain = column.measured * column.units
-            why = f"A key of {column.column} that is nowhere reads {vain:.2g} units in vain, at {column.measured:.2g}."
+        false_positives = column.fpp_measured * column.units
+        if column.fpp_measured > _WORSE * column.fpp or false_positives > _MANY_FALSE_POSITIVES:
+            why = (
+                f"A lookup of a key that {column.column} does not hold reads {false_positives:.2g} unnecessary units: "
+                f"the false-positive rate is {column.fpp_measured:.2g}."
+            )
             again = f"lakebloom create {index.name}_2 {index.source} -c {column.column} --fpp auto"
-            yield Step(f"Build the filters of {column.column} anew with a lower rate", why, again)
+            yield Step(f"Build the filters of {column.column} again with a lower rate", why, again)
     if len(history) > _MANY_VERSIONS:
-        why = f"{len(history):,} versions are kept; old ones take room and nobody reads them."
+        why = f"{len(history):,} versions are stored; old versions take space."
         yield Step("Remove old versions", why, f"lakebloom vacuum {index.name}")
 
 

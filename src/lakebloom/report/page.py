@@ -1,4 +1,4 @@
-"""The page itself: facts in, HTML out. Everything that comes from data is escaped by the template engine."""
+"""Turns facts into an HTML page. The template engine escapes everything that comes from data."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _map(skip_map: SkipMap) -> Markup:
     scan = skip_map.scan
     label = (
         f"{scan.files_kept - scan.files_not_covered} files read because they can match, {scan.files_not_covered} read "
-        f"because the index does not know them, {scan.files - scan.files_kept} skipped"
+        f"because they are unindexed, {scan.files - scan.files_kept} skipped"
     )
     kinds = [state.word for state in scan.states]
     return Markup(html.squares(kinds, [_file_name(file.uri) for file in skip_map.files], label))
@@ -90,7 +90,7 @@ def _bars(facts: Facts) -> list[_Bar]:
 
 
 def _percent(share: float) -> str:
-    """Return a share in percent, with as many digits as it takes to differ from none and all.
+    """Return a fraction in percent, with enough digits to differ from 0 % and 100 %.
 
     >>> _percent(0.5), _percent(0.9996), _percent(1), _percent(0.00012)
     ('50.0 %', '99.96 %', '100 %', '0.01 %')
@@ -102,7 +102,7 @@ def _percent(share: float) -> str:
 
 
 def _rate(rate: float) -> str:
-    """Return a rate as one in how many.
+    """Return a rate as "1 in N".
 
     >>> _rate(0.01), _rate(0.0004), _rate(0)
     ('1 in 100', '1 in 2,500', 'none')

@@ -232,7 +232,7 @@ class Sbbf:
     def _require_same_size(self, other: Sbbf) -> None:
         if other.num_blocks != self.num_blocks:
             raise FilterMismatchError(
-                "filters merge only at the same number of blocks",
+                "filters can be merged only if they have the same number of blocks",
                 found=f"{self.num_blocks} and {other.num_blocks}",
                 hint=f"fold both to {math.gcd(self.num_blocks, other.num_blocks)} first",
             )

@@ -23,7 +23,7 @@ def fold(words: WordArray, num_blocks: int) -> WordArray:
     """Return the filter that ``num_blocks`` blocks would have given; raises FilterMismatchError for no divisor."""
     if num_blocks < 1 or len(words) % num_blocks:
         raise FilterMismatchError(
-            f"a filter of {len(words)} blocks folds only to a divisor of {len(words)}",
+            f"a filter of {len(words)} blocks can be folded only to a divisor of {len(words)}",
             found=f"{num_blocks} blocks",
             hint="use fold_to(fpp) to get the smallest size that keeps a rate",
         )

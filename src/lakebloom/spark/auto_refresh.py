@@ -43,8 +43,8 @@ class WriteWatch:
         """``entries`` returns the newest state of each index. Raises UnsupportedSessionError."""
         if spark is None or is_connect(spark):
             raise UnsupportedSessionError(
-                "auto_refresh listens to the writes of a classic Spark session",
-                found="no session" if spark is None else "a Spark Connect session, which tells nobody what it wrote",
+                "auto_refresh needs a classic Spark session",
+                found="no session" if spark is None else "a Spark Connect session, which does not report its writes",
                 hint="call lake.refresh_index(name) after the write, or run `lakebloom refresh --all` on a schedule",
             )
         from pyspark.java_gateway import ensure_callback_server_started

@@ -137,7 +137,9 @@ def _keys(small: DataFrame, column: str, max_keys: int) -> list[Any] | None:
         raise
     except Exception as error:
         raise SourceError(
-            f"the keys of {column} cannot be collected", found=cause(error), hint="run the small side by itself"
+            f"the keys of {column} cannot be collected",
+            found=cause(error),
+            hint="run the small side alone to see the error",
         ) from error
     return None if len(some) > max_keys else [row[0] for row in some]
 

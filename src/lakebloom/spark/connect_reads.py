@@ -27,7 +27,7 @@ def explain_on_connect(spark: SparkSession, frame: DataFrame) -> QueryReport:
     sources = list(sources_of(spark, frame))
     if not sources:
         raise UnsupportedSessionError(
-            "on Spark Connect indexes are used by lake.read and the data source only, and this DataFrame has neither",
+            "on Spark Connect, only lake.read and the data source use indexes, and this DataFrame uses neither",
             found="a Spark Connect session",
             hint='read through an index, lake.read("by_user", "user_id = 42"), and explain that; '
             'or ask the index alone: lake.explain("by_user", "user_id = 42")',

@@ -61,7 +61,7 @@ def _require_fast(join_filter: JoinFilter) -> None:
     if kind.kind is Kind.DECIMAL and kind.precision > LONG_DIGITS:
         raise UnsupportedTypeError(
             f"might_contain of {join_filter.name}.{format_name(join_filter.column)} would slow the query down",
-            found=f"{join_filter.type}, whose hash takes a hundred times that of a bigint",
+            found=f"{join_filter.type}, which takes 100 times as long to hash as a bigint",
             hint=f"index a decimal of at most {LONG_DIGITS} digits, or leave out files with prune_join",
         )
 
@@ -86,7 +86,7 @@ def pruned_by_keys(
             indexed = pruned
         elif pruned in (Reason.NO_MATCHING_INDEX, Reason.UNSUPPORTED_TABLE):
             raise UnsupportedSourceError(
-                f"no index knows in which files the keys of {column} are",
+                f"no index can find the files with the keys of {column}",
                 found=", ".join(indexed.inputFiles()[:1]) or "a frame that reads no files",
                 hint="index this column; the frame may filter, project and group by it, and must have it in the type "
                 "of the other side's, or in one that holds all of its values",

@@ -123,7 +123,7 @@ def _started(name: str, master: str | None, remote: str | None, conf: Mapping[st
         return builder.getOrCreate()
     except Exception as error:
         raise UnsupportedSessionError(
-            "Spark does not start",
+            "Spark could not be started",
             found=cause(error),
             hint="Spark needs Java 17 or newer: install openjdk-17-jre-headless or set JAVA_HOME; check --master, "
             "--remote and --conf",

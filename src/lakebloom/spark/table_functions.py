@@ -53,7 +53,7 @@ def register(spark: SparkSession, location: str, options: Mapping[str, str]) -> 
 
     if not reachable(location):
         raise UnsupportedSessionError(
-            "table functions read indexes in Spark's Python workers",
+            "table functions need a location that Spark's Python workers can reach",
             found=f"a location that only Spark reaches: {location}",
             hint="keep the indexes on a shared disk or in an object store, or ask through Lakebloom",
         )

@@ -25,9 +25,11 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 def check_path(path: str) -> str:
     """`path` itself, if it names a file below the base."""
     if any(segment in {"", ".", ".."} for segment in path.split("/")):
-        raise InvalidArgumentError("a storage path has no empty, '.' or '..' segments", found=path or "''", hint=_HINT)
+        raise InvalidArgumentError(
+            "a storage path must not have empty, '.' or '..' segments", found=path or "''", hint=_HINT
+        )
     if _CONTROL.search(path):
-        raise InvalidArgumentError("a storage path has no control characters", found=repr(path), hint=_HINT)
+        raise InvalidArgumentError("a storage path must not have control characters", found=repr(path), hint=_HINT)
     return path
 
 
@@ -35,7 +37,7 @@ def check_new_path(path: str) -> str:
     """`path` itself, if a file may be written there."""
     if is_temporary(check_path(path)):
         raise InvalidArgumentError(
-            "this name is kept for unfinished files",
+            "this name is reserved for unfinished files",
             found=path,
             hint="choose a name that no listing leaves out",
         )

@@ -147,7 +147,7 @@ def _join(scheme: str, authority: str, path: str) -> str:
     if scheme == "file":
         if authority not in {"", "localhost"}:
             raise InvalidArgumentError(
-                "a file: URI names no other host",
+                "a file: URI must not name another host",
                 found=authority,
                 hint="write file:///path with three slashes",
             )
@@ -170,7 +170,9 @@ def _local(path: str) -> str:
 
 def _check_characters(path: str) -> None:
     if "\x00" in path:
-        raise InvalidArgumentError("a path has no NUL character", found=repr(path), hint="check where it comes from")
+        raise InvalidArgumentError(
+            "a path must not contain a NUL character", found=repr(path), hint="check where it comes from"
+        )
 
 
 def _shown(uri: str) -> str:

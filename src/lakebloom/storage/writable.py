@@ -68,7 +68,7 @@ def _refusal(uri: str, error: StorageError) -> StorageError:
     if any(place in error.found for place in _METADATA_SERVICE):
         return LocationNotWritableError(
             attempt,
-            found="no credentials in the options or the environment, and none that this machine is given",
+            found="no credentials in the options, in the environment or from the machine's metadata service",
             hint="set the store's variables, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or pass options "
             "(docs/OBJECT_STORES.md)",
         )

@@ -55,7 +55,7 @@ def parse_name(name: str) -> ColumnPath:
         match = _PART.match(name, at)
         if match is None:
             raise InvalidArgumentError(
-                "a column name is parts joined by dots; a part with a dot in it stands in backticks",
+                "a column name consists of parts joined by dots; a part that contains a dot needs backticks",
                 found=name,
                 hint="write `a.b` (with backticks) for a column whose name contains a dot",
             )
@@ -65,7 +65,7 @@ def parse_name(name: str) -> ColumnPath:
         if at == len(name):
             return tuple(parts)
         if name[at] != ".":
-            raise InvalidArgumentError("a column name's parts are joined by dots", found=name)
+            raise InvalidArgumentError("the parts of a column name are joined by dots", found=name)
         at += 1
 
 
@@ -78,7 +78,7 @@ def top_level_name(name: str) -> str:
     path = parse_name(name)
     if len(path) > 1:
         raise InvalidArgumentError(
-            "whole columns are read, not leaves of structs",
+            "only whole columns can be returned, not fields of structs",
             found=format_name(path),
             hint=f"ask for {format_name(path[:1])}",
         )

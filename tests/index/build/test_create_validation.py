@@ -85,8 +85,8 @@ def test_no_such_granularity(granularity: Any) -> None:
         (["a", ""], "a column name"),
         (["a."], "a column name"),
         (["`a"], "a column name"),
-        ([7], "named by a string"),
-        ([None], "named by a string"),
+        ([7], "must be a list of column names"),
+        ([None], "must be a list of column names"),
     ],
 )
 def test_columns_that_are_none(columns: Any, message: str) -> None:

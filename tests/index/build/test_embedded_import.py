@@ -155,7 +155,7 @@ def test_filters_of_row_groups_that_are_too_full_for_a_file(lake: Lake) -> None:
     lake.write("f0", {"k": values}, row_group_size=1000, bloom_filter_options={"k": {"ndv": 1000, "fpp": 0.05}})
     report = create(lake, BloomIndexConfig(NAME, ["k"], fpp=0.01))
     (why,) = report.read_anyway
-    assert "taken together, would be wrong" in why.reason
+    assert "would have a false-positive rate of" in why.reason
     assert (report.filters_taken, report.fpp) == (0, 0.01)
     assert lake.open().verify_index(NAME).ok
 
@@ -198,21 +198,21 @@ TAKEN: list[tuple[str, pa.Array, dict[str, Any]]] = [
     ("bigint", pa.nulls(3, pa.int64()), {}),
 ]
 READ: list[tuple[str, pa.Array, dict[str, Any], str]] = [
-    ("smallint", pa.array([-5, 0, 300], pa.int32()), {}, "another form than INT32"),
-    ("bigint", pa.array([1, 2], pa.int32()), {}, "another form than INT32"),
-    ("bigint", pa.array([1, 2**31], pa.uint32()), {}, "another form than INT32"),
+    ("smallint", pa.array([-5, 0, 300], pa.int32()), {}, "hashed differently from INT32"),
+    ("bigint", pa.array([1, 2], pa.int32()), {}, "hashed differently from INT32"),
+    ("bigint", pa.array([1, 2**31], pa.uint32()), {}, "hashed differently from INT32"),
     ("double", pa.array([-0.0, 1.5]), {}, "-0.0 from 0.0"),
     ("float", pa.array([-0.0, 1.5], pa.float32()), {}, "-0.0 from 0.0"),
-    ("timestamp", moments("ms", "UTC"), {}, "another form than INT64 Timestamp"),
-    ("timestamp", moments("ns", "UTC"), {}, "another form than INT64 Timestamp"),
-    ("timestamp_ntz", moments("ms", None), {}, "another form than INT64 Timestamp"),
-    ("timestamp", moments("us", None), {"use_deprecated_int96_timestamps": True}, "another form than INT96"),
+    ("timestamp", moments("ms", "UTC"), {}, "hashed differently from INT64 Timestamp"),
+    ("timestamp", moments("ns", "UTC"), {}, "hashed differently from INT64 Timestamp"),
+    ("timestamp_ntz", moments("ms", None), {}, "hashed differently from INT64 Timestamp"),
+    ("timestamp", moments("us", None), {"use_deprecated_int96_timestamps": True}, "hashed differently from INT96"),
     ("date", dates(2024), {"write_statistics": False}, "does not tell how many values are NULL"),
     ("bigint", pa.array([1, 2]), {"write_statistics": False}, "does not tell how many values are NULL"),
-    ("decimal(7,2)", decimals(7, 2), {}, "another form than FIXED_LEN_BYTE_ARRAY"),
-    ("decimal(12,2)", decimals(7, 2), {"store_decimal_as_integer": True}, "another form than INT32"),
-    ("decimal(9,3)", decimals(7, 2), {"store_decimal_as_integer": True}, "another form than INT32"),
-    ("decimal(31,2)", decimals(28, 2), {}, "another form than FIXED_LEN_BYTE_ARRAY"),
+    ("decimal(7,2)", decimals(7, 2), {}, "hashed differently from FIXED_LEN_BYTE_ARRAY"),
+    ("decimal(12,2)", decimals(7, 2), {"store_decimal_as_integer": True}, "hashed differently from INT32"),
+    ("decimal(9,3)", decimals(7, 2), {"store_decimal_as_integer": True}, "hashed differently from INT32"),
+    ("decimal(31,2)", decimals(28, 2), {}, "hashed differently from FIXED_LEN_BYTE_ARRAY"),
 ]
 
 
@@ -241,7 +241,7 @@ def test_old_dates_of_unknown_writers(tmp_path: Path) -> None:
     filtered(lake, "f0", {"v": dates(1500, 2024)})
     filtered(lake, "f1", {"v": dates(2024)})
     report = create(lake, BloomIndexConfig(NAME, ["v"], granularity="row_group"))
-    assert [each.reason for each in report.read_anyway] == ["Spark may read its old dates by another calendar"]
+    assert [each.reason for each in report.read_anyway] == ["Spark may read its old dates in another calendar"]
     assert (report.filters_taken, len(report.skipped)) == (1, 1)
 
 
@@ -272,7 +272,7 @@ def test_filters_that_cannot_be_believed(lake: Lake) -> None:
     report = create(lake)
     reasons = sorted(each.reason for each in report.read_anyway)
     assert len(reasons) == 2
-    assert reasons[1] == "the file has a filter that nobody filled in"
+    assert reasons[1] == "the file has a filter with no bit set"
     assert "FILTER" in reasons[0]
     assert report.filters_taken == 3 * 6 - 4
     assert_answers(lake, questions([5, 25, 45, 999]))

@@ -156,7 +156,7 @@ def test_optimize_gives_way(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None
         return commit(change)
 
     monkeypatch.setattr(log, "commit", late)
-    with pytest.raises(errors.CommitConflictError, match="another index was put in its place"):
+    with pytest.raises(errors.CommitConflictError, match="another index replaced it meanwhile"):
         optimize_index(catalog, NAME)
     assert lake.entry().operation == "replace"
     assert_answers(lake, QUESTIONS)

@@ -57,7 +57,7 @@ def test_files_that_the_index_does_not_know(lake: Lake) -> None:
     asked = col("k").isin([5, 25, 45])
     assert sorted(reader.lookup(NAME, asked)["k"].to_pylist()) == [5, 25, 45, 45]
     assert reader.lookup(NAME, asked, unindexed="skip")["k"].to_pylist() == [5]
-    with pytest.raises(errors.IndexStateError, match="2 files of the table are not in the index"):
+    with pytest.raises(errors.IndexStateError, match="2 files of the table are unindexed"):
         reader.lookup(NAME, asked, unindexed="error")
     with pytest.raises(errors.InvalidArgumentError, match="unindexed must be"):
         reader.lookup(NAME, asked, unindexed="ignore")  # type: ignore[arg-type]

@@ -64,7 +64,7 @@ def test_what_counts_as_lost(lake: Lake, case: str, mode: Mode) -> None:
     (status,) = lake.open().status(NAME)
     assert bool(status.problem) == has_shrunk
     if has_shrunk:
-        with pytest.raises(TableShrunkError, match=r"look at the table.*allow_shrink=True") as refusal:
+        with pytest.raises(TableShrunkError, match=r"check the table.*allow_shrink=True") as refusal:
             lake.refresh(mode)
         assert lake.entry() == before, "nothing was committed"
         assert status.problem in refusal.value.found

@@ -73,7 +73,7 @@ def test_a_sample(lake: Lake) -> None:
     for sample, files in ((0.0, 0), (0.3, 3), (1.0, 10), (None, 10)):
         assert lake.open().verify_index(NAME, sample).files_checked == files
     for sample in (-0.1, 1.5, float("nan")):
-        with pytest.raises(errors.InvalidArgumentError, match="share between 0 and 1"):
+        with pytest.raises(errors.InvalidArgumentError, match="fraction between 0 and 1"):
             lake.open().verify_index(NAME, sample)
 
 

@@ -13,7 +13,7 @@ from lakebloom.index.query.scan_reports import FileState, IndexReport, PartRepor
 from lakebloom.predicate.reasons import Reason
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-KEPT, SKIPPED, NOT_COVERED = FileState.KEPT, FileState.SKIPPED, FileState.NOT_COVERED
+KEPT, SKIPPED, UNINDEXED = FileState.KEPT, FileState.SKIPPED, FileState.UNINDEXED
 
 FULL = ScanReport(
     table="lake.events",
@@ -38,7 +38,7 @@ PARTIAL = ScanReport(
         PartReport("c = 2", None, "c", Reason.NO_INDEX),
     ),
     reasons=(Reason.STALE_FILES,),
-    states=(KEPT, SKIPPED, NOT_COVERED, NOT_COVERED),
+    states=(KEPT, SKIPPED, UNINDEXED, UNINDEXED),
     sizes=(1, 2, 3, 4),
     files_stale=1,
 )
@@ -92,7 +92,7 @@ def test_notebooks_show_what_terminals_show() -> None:
     for said in (PARTIAL.summary, *(part.text for part in PARTIAL.parts)):
         assert said in words
     assert page.count('<rect class="skipped"') == PARTIAL.states.count(FileState.SKIPPED)
-    assert page.count('<rect class="not-covered"') == PARTIAL.files_not_covered
+    assert page.count('<rect class="unindexed"') == PARTIAL.files_not_covered
     last = LastQuery("collect", 1.5, [ScanFigures("<t>", 1, 2, 3, 10, 1)], [JoinFigures("i", "k", 10, 4)])
     assert "&lt;t&gt;" in last._repr_html_()
     assert ">6</td>" in last._repr_html_()
@@ -132,7 +132,7 @@ def test_the_map_has_at_most_ten_lines(files: int, each: int, lines: int) -> Non
 
 
 def test_a_character_of_several_files_shows_the_one_that_is_read() -> None:
-    states = (NOT_COVERED, SKIPPED, KEPT, NOT_COVERED, *(SKIPPED,) * 1996)
+    states = (UNINDEXED, SKIPPED, KEPT, UNINDEXED, *(SKIPPED,) * 1996)
     assert ScanReport("t", Use.FULL, states=states, sizes=(1,) * 2000).skip_map[0].startswith("?#.")
 
 

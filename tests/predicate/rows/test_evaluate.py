@@ -192,9 +192,9 @@ def test_what_cannot_be_told_is_an_error(predicate: Predicate, spark_type: str, 
 
 def test_names_that_lead_to_two_columns_or_through_a_number() -> None:
     twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["a", "a"])
-    with pytest.raises(InvalidArgumentError, match="lead to one column"):
+    with pytest.raises(InvalidArgumentError, match="match exactly one column"):
         row_mask(a == 1, twice, {("a",): "bigint"})
-    with pytest.raises(InvalidArgumentError, match="lead to one column"):
+    with pytest.raises(InvalidArgumentError, match="match exactly one column"):
         row_mask(col("a.k") == 1, pa.table({"a": [1]}), {("a", "k"): "bigint"})
 
 

@@ -275,7 +275,7 @@ def test_a_file_that_is_replaced_after_planning(source: Lakebloom, tmp_path: Pat
     values = [value for batch in reader.read(task) for value in batch.column(0).to_pylist()]
     assert sorted(values) == [*range(10), *range(15, 35)]
     shared = ReadTask([type(read)(read.file, read.row_groups, shared=True) for read in task.reads], None)
-    with pytest.raises(errors.DataFileError, match="was changed while a query read it"):
+    with pytest.raises(errors.DataFileError, match="changed while a query read it"):
         list(reader.read(shared))
     (table / "0.parquet").unlink()
     with pytest.raises(errors.NotFoundError):
@@ -318,16 +318,16 @@ def test_options_that_are_wrong(spark: SparkSession, source: Lakebloom, tmp_path
         "must be a number": {"index": "by_k", "partitionBytes": "0"},
         "must be true or false": {"index": "by_k", "readOnce": "1"},
         "not a predicate tree": {"index": "by_k", "where": "{}"},
-        "should have a value": {"index": "by_k", "where": "k = "},
+        "needs a value": {"index": "by_k", "where": "k = "},
         "the table has no column z": {"index": "by_k", "where": to_json(col("z") == 1).decode()},
     }
     for message, options in wrong.items():
         with pytest.raises(errors.LakebloomError, match=message):
             made(source, **options)
-    with pytest.raises(errors.InvalidArgumentError, match=r"does not know where.*register_source"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"location of the indexes is not set.*register_source"):
         LakebloomSource({"path": "by_k"}).schema()
     for schema in (StructType().add("k", StringType()), StructType().add("k", LongType(), nullable=False)):
-        with pytest.raises(errors.InvalidArgumentError, match="neither rename nor convert"):
+        with pytest.raises(errors.InvalidArgumentError, match="must not rename or convert"):
             made(source, schema, index="by_k")
     with pytest.raises(AnalysisException, match=r"\[INVALID_ARGUMENT\].*did you mean index"):
         through(spark, "by_k", indx="by_k")

@@ -82,7 +82,7 @@ def test_a_table_that_others_write(spark: SparkSession, lake: Lakebloom, databas
             assert ask(lake, lambda: frame.where("k = 1")) == ["0.parquet", "1.parquet"]
             with skipping(lake):
                 (scan,) = lake.explain(frame.where("k = 1")).scans
-                assert set(scan.states) == {FileState.KEPT, FileState.NOT_COVERED, FileState.SKIPPED}
+                assert set(scan.states) == {FileState.KEPT, FileState.UNINDEXED, FileState.SKIPPED}
                 assert scan.files_stale == 1
     lake.refresh_index("by_k")
     again = spark.read.parquet(str(table))

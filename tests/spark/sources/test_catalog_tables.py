@@ -161,7 +161,7 @@ def test_another_table_of_the_same_name(spark: SparkSession, lake: Lakebloom, da
     assert lake.lookup("i", col("k") == 7)["k"].to_pylist() == [
         row.k for row in lake.read("i", col("k") == 7).collect()
     ]
-    with pytest.raises(IndexStateError, match="about another table"):
+    with pytest.raises(IndexStateError, match="not the table that index"):
         lake.refresh_index("i")
     spark.sql(f"DROP TABLE {table}")
     spark.sql(f"CREATE TABLE {table} (k STRING) USING csv LOCATION '{tmp_path}/fifth'")

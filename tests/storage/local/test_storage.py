@@ -173,7 +173,7 @@ def test_a_file_system_without_hard_links_is_refused_before_a_build(
     with pytest.raises(StorageError, match="refuses hard links"):
         require_single_winner(storage)
     monkeypatch.setattr(Path, "hardlink_to", lambda self, target: self.write_bytes(target.read_bytes()))
-    with pytest.raises(StorageError, match="gave the same name to two files"):
+    with pytest.raises(StorageError, match="let two writers create the same file"):
         require_single_winner(storage)
     assert list(base.iterdir()) == []
 

@@ -231,5 +231,5 @@ class TestOpening:
         assert isinstance(open_storage(location, options), ObjectStorage)
 
     def test_a_bucket_is_needed(self) -> None:
-        with pytest.raises(InvalidArgumentError, match="names no bucket"):
+        with pytest.raises(InvalidArgumentError, match="does not name a bucket"):
             open_storage("s3:///x")

@@ -46,12 +46,12 @@ def test_directories_above_the_base_are_no_partitions() -> None:
     uri = "file:///t/j=1/k=2/x.parquet"
     assert partition_values(uri, ["file:///t", "file:///t/j=1"], ["k"]) == {"k": "2"}
     for bases in (["file:///t/j=1"], ["file:///t/j=1/k=2"], [uri]):
-        with pytest.raises(InvalidArgumentError, match="no directory of the partition column j"):
+        with pytest.raises(InvalidArgumentError, match="not in a directory of the partition column j"):
             partition_values(uri, bases, ["j"])
 
 
 def test_a_file_of_another_table() -> None:
-    with pytest.raises(InvalidArgumentError, match="no file of this table"):
+    with pytest.raises(InvalidArgumentError, match="not a file of this table"):
         partition_values("file:///table2/k=1/x.parquet", ["file:///table"], ["k"])
 
 

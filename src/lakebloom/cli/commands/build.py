@@ -222,7 +222,7 @@ def _rate(text: str) -> Any:
     try:
         return text if text == "auto" else float(text)
     except ValueError:
-        raise typer.BadParameter(f"a rate is auto or a number between 0 and 1, not {text!r}") from None
+        raise typer.BadParameter(f"fpp must be auto or a number between 0 and 1, not {text!r}") from None
 
 
 def _granularity(text: str) -> str | int:

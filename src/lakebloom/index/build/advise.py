@@ -51,7 +51,7 @@ def advise_columns(
     ``sample`` looks at columns of files that PyArrow cannot read. Raises NoFilesError and ColumnNotFoundError.
     """
     if not files:
-        raise NoFilesError("there is nothing to look at", found=f"no files in {', '.join(record.locations)}")
+        raise NoFilesError("there is nothing to sample", found=f"no files in {', '.join(record.locations)}")
     wanted = _wanted(record, columns)
     why_not = {spec.path: _why_not(spec, record) for spec in wanted}
     possible = [spec for spec in wanted if not why_not[spec.path]]

@@ -224,7 +224,7 @@ def _exists(name: str, found: str, state: State = "active") -> IndexExistsError:
     return IndexExistsError(
         f"cannot create index {name!r}",
         found=found,
-        hint=f"{verb}; replace=True (create --replace, CREATE OR REPLACE) builds another in its place",
+        hint=f"{verb}; replace=True (create --replace, CREATE OR REPLACE) replaces it",
     )
 
 
@@ -249,7 +249,9 @@ def _resolved(config: BloomIndexConfig, source: SourceRecord, schema: Sequence[C
     for column in columns:
         arrow_type(column.type)
         if columns.count(column) > 1:
-            raise InvalidArgumentError("a column is indexed once", found=f"{format_name(column.path)} more than once")
+            raise InvalidArgumentError(
+                "a column can be indexed only once", found=f"{format_name(column.path)} more than once"
+            )
     return ConfigRecord(
         name=config.name,
         columns=tuple(columns),
@@ -266,7 +268,7 @@ def _require_same_rows(config: BloomIndexConfig, source: SourceRecord) -> None:
     mode = next((value for key, value in source.options.items() if key.lower() == "mode"), "")
     if mode.upper() == "DROPMALFORMED" and len(config.paths) > 1:
         raise UnsupportedSourceError(
-            "which lines are malformed, and are dropped, depends on the columns that are read",
+            "which malformed lines Spark drops depends on the columns that it reads",
             found=f"mode {mode} and {len(config.paths)} columns",
             hint="create one index for each column",
         )

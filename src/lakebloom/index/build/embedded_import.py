@@ -134,7 +134,7 @@ class _File:
         bits = found.filter
         self.bytes_read += found.length or bits.num_bytes
         if not bits.words.any():
-            raise _RefusedError("the file has a filter that nobody filled in")
+            raise _RefusedError("the file has a filter with no bit set")
         return TakenFilter(bits, null_count)
 
     def _units(self, taken: list[TakenFilter]) -> list[TakenFilter]:
@@ -151,7 +151,7 @@ class _File:
         trusted = trusted_values(family, self._metadata.metadata)
         has_values = statistics.null_count < chunk.num_values
         if trusted is not None and has_values and not (statistics.has_min_max and statistics.min_raw >= trusted.start):
-            raise _RefusedError("Spark may read its old dates by another calendar")
+            raise _RefusedError("Spark may read its old dates in another calendar")
         return int(statistics.null_count)
 
     def _require_same_bytes(self, number: int, column: ColumnSpec) -> Family:
@@ -160,11 +160,11 @@ class _File:
         kind = column.type.lower()
         family = require_readable(schema, column.type, format_name(column.path))
         if kind in ("float", "double"):
-            raise _RefusedError("a file's filter tells -0.0 from 0.0, and one NaN from another")
+            raise _RefusedError("a filter in a file distinguishes -0.0 from 0.0, and one NaN from another")
         if kind == "binary" and str(self._metadata.created_by).startswith("DuckDB"):
-            raise _RefusedError("DuckDB has hashed the text of binary values")
+            raise _RefusedError("DuckDB hashes the text of binary values")
         if not _has_same_bytes(schema, family, kind):
-            raise _RefusedError(f"{column.type} is hashed in another form than {describe(schema)}")
+            raise _RefusedError(f"{column.type} is hashed differently from {describe(schema)}")
         return family
 
 
@@ -201,5 +201,5 @@ def _union(taken: list[TakenFilter]) -> TakenFilter:
     for other in filled[1:]:
         union |= other.fold(blocks)
     if len(filled) > 1 and union.fpp > _WORST_UNION:
-        raise _RefusedError(f"its row groups' filters, taken together, would be wrong {union.fpp:.0%} of the time")
+        raise _RefusedError(f"merged for a file, its filters would have a false-positive rate of {union.fpp:.0%}")
     return TakenFilter(union, null_count)

@@ -34,7 +34,7 @@ def parquet_source(source: object, options: Mapping[str, str]) -> SourceRecord:
     """
     if not isinstance(source, (str, os.PathLike)):
         raise InvalidArgumentError(
-            "without Spark a table is the path of Parquet files",
+            "without Spark, the table must be a path to Parquet files",
             found=type(source).__name__,
             hint="pass a path, or use Lakebloom(spark, ...) for DataFrames and tables of a catalog",
         )
@@ -46,7 +46,7 @@ def parquet_source(source: object, options: Mapping[str, str]) -> SourceRecord:
         )
     files = list_files([location], options)
     if not files:
-        raise NoFilesError("there is nothing to look at", found=f"no files in {location}", hint="check the path")
+        raise NoFilesError("there is nothing to sample", found=f"no files in {location}", hint="check the path")
     names = partition_names(files[0].uri, [location])
     with reading(files[0].uri), open_source(files[0].uri, options) as opened:
         schema_json = inferred_schema(read_arrow_footer(files[0].uri, opened).metadata, names)

@@ -65,7 +65,7 @@ class PriceTag(Printable):
     def shown(self) -> list[tuple[str, str]]:
         """Return the fields as (name, text)."""
         unit = {"file": "files", "row_group": "row groups"}.get(str(self.granularity), "zones")
-        wasted = (self.units - 1) * self.fpp
+        unnecessary = (self.units - 1) * self.fpp
         return [
             ("index", f"{self.name} on {', '.join(self.columns)}"),
             ("source", self.source),
@@ -75,7 +75,8 @@ class PriceTag(Printable):
             ("index size", _size(self.index_bytes)),
             (
                 "one key",
-                f"skips {self.expected_skip:.2%} of {self.units:,} {unit} if one holds it; {wasted:.2g} read in vain",
+                f"skips {self.expected_skip:.2%} of {self.units:,} {unit} if one holds it; "
+                f"{unnecessary:.2g} unnecessary reads",
             ),
         ]
 

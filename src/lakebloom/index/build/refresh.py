@@ -194,10 +194,10 @@ class _Refresh:
         for column in self._entry.config.columns:
             if types.get(column.path) != column.type:
                 raise IndexStateError(
-                    f"index {self._index.name!r} is about another table than {self._table.source.table}",
+                    f"table {self._table.source.table} is not the table that index {self._index.name!r} was built from",
                     found=f"column {format_name(column.path)} {types.get(column.path, 'is not there')}, "
                     f"which was {column.type} when it was indexed",
-                    hint="delete the index, and create it anew",
+                    hint="delete the index, and create it again",
                 )
 
     def _stored_source(self, operation_id: str) -> SourceRecord:

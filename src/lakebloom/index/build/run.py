@@ -51,7 +51,7 @@ def shape_of(workshop: Workshop, config: ConfigRecord, source: SourceRecord, fil
     if config.allow_plaintext_filters or not all(is_reachable(file.uri) for file in files):
         if config.granularity != "file":
             raise InvalidArgumentError(
-                "files that only Spark can read are indexed whole",
+                "files that only Spark can read cannot be divided into units",
                 found=f"granularity {config.granularity!r} for {files[0].uri}",
                 hint='use granularity="file"',
             )
@@ -111,7 +111,7 @@ def require_takeable(config: ConfigRecord, source: SourceRecord) -> None:
     elif config.expected_items is not None:
         found, hint = f"expected_items={config.expected_items}", "leaving it out; the files have sized their filters"
     if found:
-        raise InvalidArgumentError("from_embedded takes filters out of Parquet files", found=found, hint=f"use {hint}")
+        raise InvalidArgumentError("from_embedded imports filters from Parquet files", found=found, hint=f"use {hint}")
 
 
 def _specs(config: ConfigRecord) -> tuple[ColumnSpec, ...]:

@@ -175,9 +175,7 @@ def _batches(file: TableFile, columns: ParquetColumns) -> Iterator[list[pa.Array
                 return
             rows_left -= len(arrays[0])
             if rows_left < 0:
-                raise DataFileError(
-                    f"{file.uri} is not what its footer says", found=f"more than {columns.num_rows} rows"
-                )
+                raise DataFileError(f"{file.uri} does not match its footer", found=f"more than {columns.num_rows} rows")
         yield arrays
 
 

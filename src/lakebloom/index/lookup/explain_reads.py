@@ -137,7 +137,7 @@ def unreadable_report(name: str, source: SourceRecord, listed: Sequence[TableFil
 
 def _state(file: TableFile, read: set[str], unknown: set[str]) -> FileState:
     if file.uri in unknown:
-        return FileState.NOT_COVERED
+        return FileState.UNINDEXED
     return FileState.KEPT if file.uri in read else FileState.SKIPPED
 
 

@@ -65,7 +65,7 @@ def unindexed_reads(unknown: Sequence[TableFile], unindexed: Unindexed = "scan")
     """Return what to read of files that the index does not know as they are now. Raises IndexStateError."""
     if unknown and unindexed == "error":
         raise IndexStateError(
-            f"{len(unknown)} files of the table are not in the index as they are now",
+            f"{len(unknown)} files of the table are unindexed (new or changed)",
             found=unknown[0].uri,
             hint='refresh the index, or pass unindexed="scan" to read them in full',
         )
@@ -155,4 +155,4 @@ def batches_of(rows: TableRows, read: Read, schema: pa.Schema, options: Mapping[
 
 def _changed(file: TableFile) -> DataFileError:
     hint = "run the query again; if no one changes the file, machines see different inodes of it: raise partitionBytes"
-    return DataFileError(f"{file.uri} was changed while a query read it", hint=hint)
+    return DataFileError(f"{file.uri} changed while a query read it", hint=hint)

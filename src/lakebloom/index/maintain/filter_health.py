@@ -1,7 +1,7 @@
-"""What the bits of an index show: how full its filters are, and how often they will be wrong.
+"""How full the filters of an index are, and how many false positives they give.
 
-The promised rate is what filters were sized for. The measured one is taken from their bits, block by block as in
-``sbbf.estimates``; of large tiles a sample of blocks is read, evenly spread, because hashes fill blocks alike.
+``fpp`` is the rate that filters were sized for. ``fpp_measured`` is computed from their bits, block by block as in
+``sbbf.estimates``. Of large tiles an evenly spread sample of blocks is read: hashes fill all blocks alike.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class SegmentHealth(Printable):
     size_bytes: int
     fill: float
     """The share of bits that are set."""
-    promised: float
-    measured: float
+    fpp: float
+    fpp_measured: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class ColumnHealth(Printable):
     units: int
     size_bytes: int
     fill: float
-    promised: float
-    measured: float
+    fpp: float
+    fpp_measured: float
 
 
 def segment_health(snapshot: Snapshot) -> list[SegmentHealth]:
@@ -77,8 +77,8 @@ def _of_segment(segment: Segment, number: int, name: str) -> SegmentHealth:
         units=sum(units),
         size_bytes=sum(tile.file.size_bytes for layers in tiles for tile in layers),
         fill=float(np.average(fills, weights=units)) if units else 0.0,
-        promised=segment.record.fpp,
-        measured=float(np.average(rates, weights=units)) if units else 0.0,
+        fpp=segment.record.fpp,
+        fpp_measured=float(np.average(rates, weights=units)) if units else 0.0,
     )
 
 
@@ -98,8 +98,8 @@ def column_health(segments: Sequence[SegmentHealth]) -> list[ColumnHealth]:
                 units=sum(weights),
                 size_bytes=sum(segment.size_bytes for segment in own),
                 fill=mean([segment.fill for segment in own]),
-                promised=mean([segment.promised for segment in own]),
-                measured=mean([segment.measured for segment in own]),
+                fpp=mean([segment.fpp for segment in own]),
+                fpp_measured=mean([segment.fpp_measured for segment in own]),
             )
         )
     return found

@@ -49,7 +49,7 @@ class Shrinkage:
         return TableShrunkError(
             f"cannot refresh index {name!r}: its table has lost most of its files",
             found=f"{self} in {', '.join(self.places)}",
-            hint=f"look at the table; if that is how it should be, lake.refresh_index({name!r}, allow_shrink=True)",
+            hint=f"check the table; if this is intended, run lake.refresh_index({name!r}, allow_shrink=True)",
         )
 
 

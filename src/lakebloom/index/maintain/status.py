@@ -133,6 +133,6 @@ def status_of(
         size_bytes=record.size_bytes,
         refreshed_ms=max(builds, default=None),
         fpp=float(record.fpp),
-        fpp_measured=max((column.measured for column in columns), default=0.0),
+        fpp_measured=max((column.fpp_measured for column in columns), default=0.0),
         problem="" if shrunk is None else str(shrunk),
     )

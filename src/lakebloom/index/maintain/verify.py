@@ -74,7 +74,7 @@ def verify_index(
     Where its newest log entry is damaged, that is the finding, and the last version that can be read is looked at.
     """
     if sample is not None and not 0 <= sample <= 1:
-        raise InvalidArgumentError("sample is a share between 0 and 1", found=sample)
+        raise InvalidArgumentError("sample must be a fraction between 0 and 1", found=sample)
     entry = _readable(index)
     if entry is None:
         return _unreadable(index)

@@ -69,7 +69,7 @@ class FileCheck:
                 self._units(filters, filters.places(units), columns)
             if not is_same(file, stat_file(file.uri, self._options)):
                 self.values_checked, self.false_negatives = counted
-                raise DataFileError(f"{file.uri} was changed while it was checked", hint="verify the index again")
+                raise DataFileError(f"{file.uri} changed while it was checked", hint="verify the index again")
             self.files_checked += 1
         except BloomIndexError:
             raise

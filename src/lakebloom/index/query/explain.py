@@ -277,9 +277,9 @@ class _Explained:
         uris = {file.uri for answer in advice for file in answer.files}
         states = _states(files, advice)
         stale = sum(
-            state is FileState.NOT_COVERED and file.uri in uris for file, state in zip(files, states, strict=True)
+            state is FileState.UNINDEXED and file.uri in uris for file, state in zip(files, states, strict=True)
         )
-        reasons = [Reason.STALE_FILES] if FileState.NOT_COVERED in states else []
+        reasons = [Reason.STALE_FILES] if FileState.UNINDEXED in states else []
         return replace(report, states=states, files_stale=stale, reasons=(Reason.DISABLED, *reasons))
 
     def _ask(self, names: Sequence[str | Unanswered], question: Reading) -> list[Advice | Unanswered]:
@@ -299,11 +299,11 @@ class _Explained:
 def with_answers(report: ScanReport, parts: tuple[PartReport, ...]) -> ScanReport:
     """Return the report of a scan that indexes were used for, with what became of each part of the condition."""
     missed = [part for part in parts if part.reason not in (None, Reason.NOT_NEEDED, Reason.PARTITIONS)]
-    reasons = (Reason.STALE_FILES,) if FileState.NOT_COVERED in report.states else ()
+    reasons = (Reason.STALE_FILES,) if FileState.UNINDEXED in report.states else ()
     return replace(report, parts=parts, use=Use.PARTIAL if missed or reasons else Use.FULL, reasons=reasons)
 
 
-_STATES = {"#": FileState.KEPT, ".": FileState.SKIPPED, "?": FileState.NOT_COVERED, "!": FileState.NOT_COVERED}
+_STATES = {"#": FileState.KEPT, ".": FileState.SKIPPED, "?": FileState.UNINDEXED, "!": FileState.UNINDEXED}
 
 
 def index_report(answer: Advice | Unanswered) -> IndexReport:
@@ -355,6 +355,6 @@ def _states(files: list[TableFile], advice: list[Advice]) -> tuple[FileState, ..
                 if not kept:
                     skipped.add(file.uri)
     return tuple(
-        FileState.SKIPPED if file.uri in skipped else FileState.KEPT if file.uri in known else FileState.NOT_COVERED
+        FileState.SKIPPED if file.uri in skipped else FileState.KEPT if file.uri in known else FileState.UNINDEXED
         for file in files
     )

@@ -128,7 +128,7 @@ def _global_record(snapshot: Snapshot, number: int) -> GlobalRecord:
     if entry.config.global_filter:
         raise InvalidArgumentError(
             f"index {entry.config.name!r} has no global filter of this column",
-            found="one that was full, or damaged, and was left out",
+            found="a filter that was dropped because it was full or damaged",
             hint='refresh_index(name, "full") builds it again, up to spark.lakebloom.global.maxBytes',
         )
     raise InvalidArgumentError(

@@ -94,7 +94,7 @@ def require_predicate(predicate: object) -> None:
     """Raise InvalidArgumentError for anything but a predicate."""
     if not isinstance(predicate, Node):
         raise InvalidArgumentError(
-            "a predicate is made with col, or is SQL text",
+            "a predicate must be made with col, or be SQL text",
             found=predicate,
             hint='for example col("user_id") == 42, or "user_id = 42"',
         )

@@ -29,31 +29,31 @@ class Use(str, enum.Enum):
     """How far indexes helped a scan."""
 
     FULL = "FULL"
-    """Indexes answered every part of the condition, for every file. How many files that skips is another matter."""
+    """Indexes answered every part of the condition, for every file. This does not say how many files are skipped."""
     PARTIAL = "PARTIAL"
-    """Some parts were not answered, or some files are not covered."""
+    """Some parts were not answered, or some files are unindexed."""
     UNUSED = "UNUSED"
     """Nothing is skipped; the reasons say why."""
 
 
 class FileState(str, enum.Enum):
-    """What becomes of a file, as a character of the skip map."""
+    """Whether a file is read, as a character of the skip map."""
 
     KEPT = "#"
     SKIPPED = "."
-    NOT_COVERED = "?"
+    UNINDEXED = "?"
 
     @property
     def word(self) -> str:
-        """As the map of squares calls it."""
-        return {"#": "read", ".": "skipped", "?": "not covered"}[self.value]
+        """Its name in the map of squares."""
+        return {"#": "read", ".": "skipped", "?": "unindexed"}[self.value]
 
 
 @dataclass(frozen=True, slots=True)
 class IndexReport(Printable):
-    """What an index that is about the scanned place did: it answered, or ``reason`` says why not.
+    """What an index of the scanned table did: it answered, or ``reason`` says why not.
 
-    Several indexes that were asked together have no version.
+    Several indexes that answered together have no version.
     """
 
     name: str
@@ -76,7 +76,7 @@ class PartReport(Printable):
     units_asked: int = 0
     units_dropped: int = 0
     false_positives: float = 0.0
-    """How many of the units asked about are expected to be kept for nothing."""
+    """How many of the probed units are expected to be kept without a match."""
     unit: str = "file"
     """What a unit is: a file, a row group, a zone."""
 
@@ -85,7 +85,7 @@ class PartReport(Printable):
         """What an answered part did, in words."""
         if not self.units_asked:
             return "answered"
-        text = f"dropped {self.units_dropped:,} of {_counted(self.units_asked, self.unit)}"
+        text = f"skips {self.units_dropped:,} of {_counted(self.units_asked, self.unit)}"
         return f"{text}, {self.false_positives:.2g} false positives expected" if self.false_positives else text
 
 
@@ -130,27 +130,27 @@ class ScanReport:
     """What becomes of each file, in the order in which Spark lists them."""
     sizes: tuple[int, ...] = ()
     files_stale: int = 0
-    """How many of the files that are not covered changed since they were indexed; the others are new."""
+    """How many of the unindexed files changed since they were indexed; the others are new."""
     others: tuple[str, ...] = ()
-    """Indexes of other Lakebloom objects by which the plan skips files, too."""
+    """Indexes of other Lakebloom objects that also skip files in this plan."""
     at_run_time: bool = False
-    """Whether the query decides on more when it runs: the figures are then the most that it reads. Of a cache that has
-    no rows yet nothing is known."""
+    """Whether the query may skip more when it runs: it then reads at most these figures. Nothing is known about a cache
+    that has no rows yet."""
     units: int = 0
-    """How many units the index has of these files; given by ``read`` and ``lookup``, which skip less than a file."""
+    """How many units of these files the index has; set by ``read`` and ``lookup``, which skip units within files."""
     units_kept: int = 0
     unit: str = "file"
     """What a unit is: a file, a row group, a zone."""
     partition_predicate: str = ""
-    """The conditions by which Spark chose partitions, before any index was asked."""
+    """The conditions by which Spark chose partitions, before any index was used."""
     files_of_table: int | None = None
-    """How many files all partitions have; None where nobody has listed them."""
+    """How many files all partitions have; None where they were not listed."""
     joins: tuple[JoinKeysReport, ...] = ()
     """The joins whose keys could have skipped files of this table, and did not."""
 
     @property
     def files(self) -> int:
-        """How many files there are to read or to skip: those of the partitions that the query reads."""
+        """How many files the partitions have that the query reads."""
         return len(self.states)
 
     @property
@@ -165,8 +165,8 @@ class ScanReport:
 
     @property
     def files_not_covered(self) -> int:
-        """How many no index knows as they are now."""
-        return self.states.count(FileState.NOT_COVERED)
+        """How many are new or changed since they were indexed."""
+        return self.states.count(FileState.UNINDEXED)
 
     @property
     def bytes(self) -> int:
@@ -181,15 +181,15 @@ class ScanReport:
 
     @property
     def is_preview(self) -> bool:
-        """Whether the figures are those of the same query planned with the indexes, which this one was not."""
+        """Whether this query was planned without the indexes, and the figures show what they would skip."""
         return Reason.DISABLED in self.reasons and not self.others
 
     @property
     def skip_map(self) -> list[str]:
-        """One character a file, or a few files, in at most ten lines: # read, . skipped, ? not covered."""
+        """One character a file, or a few files, in at most ten lines: # read, . skipped, ? unindexed."""
         each = self.files_for_each_character
         groups = [self.states[start : start + each] for start in range(0, self.files, each)]
-        order = (FileState.KEPT, FileState.NOT_COVERED, FileState.SKIPPED)
+        order = (FileState.KEPT, FileState.UNINDEXED, FileState.SKIPPED)
         line = "".join(next(state for state in order if state in group).value for group in groups)
         return [line[start : start + _MAP_WIDTH] for start in range(0, len(line), _MAP_WIDTH)]
 
@@ -210,18 +210,18 @@ class ScanReport:
         for index in self.indexes:
             yield from self._index_lines(index)
         if self.others:
-            yield f"  skipped by other Lakebloom objects, too: {', '.join(self.others)}"
+            yield f"  also skipped by other Lakebloom objects: {', '.join(self.others)}"
         missed = self.unanswered
         if missed:
-            yield "  not answered by an index"
+            yield "  not answered by any index"
             width = max(len(part.text) for part, _ in missed)
             yield from (f"    {part.text:<{width}}  {with_remedy(reason)}" for part, reason in missed)
         yield from (f"  {join.line()}" for join in self.joins)
         yield from (f"  {with_remedy(reason)}" for reason in self.other_reasons)
         if FileState.SKIPPED in self.states:
             each = self.files_for_each_character
-            unit = "a file" if each == 1 else f"{each} files"
-            yield f"  files, a character is {unit}: # read, . skipped, ? not covered"
+            share = "each" if each == 1 else f"for {each} files"
+            yield f"  files, one character {share}: # read, . skipped, ? unindexed"
             yield from (f"    {line}" for line in self.skip_map)
 
     def _repr_html_(self) -> str:
@@ -235,7 +235,7 @@ class ScanReport:
 
     @property
     def other_reasons(self) -> list[Reason]:
-        """The reasons that stand beside no part, no index and no join."""
+        """The reasons that belong to no part, no index and no join."""
         told = {reason for _, reason in self.unanswered} | {index.reason for index in self.indexes}
         told |= {join.reason for join in self.joins}
         return [reason for reason in self.reasons if reason not in told]
@@ -261,7 +261,7 @@ class ScanReport:
 
     @property
     def units_summary(self) -> str:
-        """The same of units, in words; nothing where units are files, or where whole files are read anyway."""
+        """How many units are skipped and read, in words; empty where units are files, or where whole files are read."""
         if not self.units or self.unit == "file":
             return ""
         kept = _counted(self.units_kept, self.unit)
@@ -269,17 +269,17 @@ class ScanReport:
 
     @property
     def answer(self) -> str:
-        """What the indexes did, where the number of files does not tell."""
+        """What the indexes did, where the number of files does not show it."""
         if self.files_skipped or self.is_preview or self.others:
             return ""
         if self.use is Use.UNUSED:
             return ": no index was used"
         how = "the whole condition" if self.use is Use.FULL else "a part of the condition"
-        return f": the index answered {how}, and any file may hold a match"
+        return f": the index answered {how}, but every file may hold a match"
 
     @property
     def partition_summary(self) -> str:
-        """What the partitions answered, in words."""
+        """How many files the partitions left, in words."""
         left = files_text(self.files)
         if self.files_of_table is not None:
             left = f"{self.files:,} of the table's {files_text(self.files_of_table)}"
@@ -291,13 +291,13 @@ class ScanReport:
             yield f"  index {index.name}: {with_remedy(index.reason)}{message}"
             return
         answered = [part for part in self.parts if part.index == index.name]
-        alone = " by itself" if any(other.reason is None and not other.version for other in self.indexes) else ""
+        alone = " alone" if any(other.reason is None and not other.version for other in self.indexes) else ""
         nothing = "" if answered else f": answered nothing{alone}"
         if index.version:
             cost = f"{_counted(index.segments, 'segment')}, {amount(index.bytes_read)} read"
             yield f"  index {index.name}, version {index.version} ({cost}){nothing}"
         else:
-            yield f"  indexes {index.name}, asked together{nothing}"
+            yield f"  indexes {index.name}, together{nothing}"
         for part in answered:
             yield f"    {part.text}: column {part.column} {part.effect}"
 
@@ -317,7 +317,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 def unit_name(granularity: str | int) -> str:
-    """Return what people call a unit of this granularity.
+    """Return the usual name of a unit of this granularity.
 
     >>> unit_name("row_group"), unit_name(8192)
     ('row group', 'zone')

@@ -101,7 +101,7 @@ class _Rows:
                 raise InvalidArgumentError(
                     "cannot filter rows by a condition that lakebloom does not understand",
                     found=to_text(predicate),
-                    hint="leave this part out and filter the result",
+                    hint="leave this part out, and filter the result",
                 )
 
     def _compare(self, predicate: Compare) -> pa.ChunkedArray:
@@ -172,5 +172,5 @@ def _children_named(parent: pa.ChunkedArray | pa.Table, name: str, column: Colum
     else:
         children = [parent, parent]
     if len(children) > 1:
-        raise InvalidArgumentError("a column's name must lead to one column", found=format_name(column))
+        raise InvalidArgumentError("a column name must match exactly one column", found=format_name(column))
     return children

@@ -253,7 +253,7 @@ class _Parser:
         token = self._token
         found = "the end" if token.kind == "end" else token.text
         raise PredicateSyntaxError(
-            f"a condition should have {expected} here",
+            f"the condition needs {expected} here",
             found=found,
             hint=hint or "write for example user_id = 42 AND country IN ('de', 'fr')",
             text=self._text,

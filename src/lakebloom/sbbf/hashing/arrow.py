@@ -71,4 +71,6 @@ def cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def refuse(kind: pa.DataType, reason: str, hint: str) -> NoReturn:
     """Raise UnsupportedTypeError."""
-    raise UnsupportedTypeError(f"values of type {kind} cannot enter this filter: {reason}", found=str(kind), hint=hint)
+    raise UnsupportedTypeError(
+        f"values of type {kind} cannot be hashed for this filter: {reason}", found=str(kind), hint=hint
+    )

@@ -55,7 +55,7 @@ def parquet_layout(array: pa.Array, physical_type: PhysicalType | None, type_len
     if physical == "FIXED_LEN_BYTE_ARRAY" and is_text_or_bytes(kind):
         return _fixed_bytes(array, type_length)
     length = "" if type_length is None else f"({type_length})"
-    refuse(kind, f"its values are not those of a Parquet column of type {physical}{length}", "cast the values first")
+    refuse(kind, f"its values do not fit a Parquet column of type {physical}{length}", "cast the values first")
 
 
 def _physical_type_of(kind: pa.DataType) -> PhysicalType:
@@ -101,7 +101,7 @@ def _int32(array: pa.Array) -> pa.Array:
         return cast(array, pa.int32())
     if pt.is_date32(kind):
         return array
-    refuse(kind, "its values are not those of a Parquet column of type INT32", "cast the values first")
+    refuse(kind, "its values do not fit a Parquet column of type INT32", "cast the values first")
 
 
 def _int64(array: pa.Array) -> pa.Array:
@@ -112,7 +112,7 @@ def _int64(array: pa.Array) -> pa.Array:
         return array
     if pt.is_integer(kind):
         return cast(array, pa.int64())
-    refuse(kind, "its values are not those of a Parquet column of type INT64", "cast the values first")
+    refuse(kind, "its values do not fit a Parquet column of type INT64", "cast the values first")
 
 
 def _int96(array: pa.Array) -> ByteArray:

@@ -36,7 +36,7 @@ def is_number(type: pa.DataType) -> bool:
 def as_other_number(array: pa.Array, type: pa.DataType) -> pa.Array | None:
     """Return numbers as numbers of another type, NULL for those it cannot hold.
 
-    None where either is no number, or where both types are the same.
+    None where either is not a number, or where both types are the same.
     """
     if pt.is_dictionary(array.type):
         values = as_other_number(array.dictionary, type)

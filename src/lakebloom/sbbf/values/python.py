@@ -64,18 +64,18 @@ def _of_one_type(values: list[Any]) -> pa.Array:
     if pt.is_date32(array.type) and _holds(values, (datetime.datetime,)):
         raise ValueConversionError(
             "cannot read dates and datetimes as one type",
-            found="both among the values, of which Arrow would drop the time",
+            found="both among the values; Arrow would drop the time",
             hint="give values of one type",
         )
     if pt.is_timestamp(array.type) and len({value.tzinfo is None for value in values if _is_datetime(value)}) > 1:
         raise ValueConversionError(
             "cannot read datetimes with and without time zone as one type",
-            found="both among the values, of which Arrow would take the first one's",
+            found="both among the values; Arrow would use the time zone of the first",
             hint="give values of one type",
         )
     if pt.is_timestamp(array.type) and any(getattr(value, "nanosecond", 0) for value in values):  # pandas' Timestamp
         raise ValueConversionError(
-            "cannot read nanoseconds of Python objects",
+            "cannot read Python timestamps with nanoseconds",
             found="a timestamp with nanoseconds, which Arrow would drop",
             hint="give an array of type timestamp[ns]",
         )

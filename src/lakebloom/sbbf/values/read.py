@@ -91,7 +91,7 @@ def _taken_over(values: Any, take_over: Any) -> pa.Array | pa.ChunkedArray:
         return take_over(values)
     except FAILED_CONVERSION as error:
         raise UnsupportedTypeError(
-            f"Arrow cannot take over these values of class {values.__class__.__name__}",
+            f"Arrow cannot convert these values of class {values.__class__.__name__}",
             found=str(error),
             hint="cast them to a type that Arrow has",
         ) from error

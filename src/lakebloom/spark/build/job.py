@@ -169,9 +169,9 @@ def _require_no_keys(spark: SparkSession, source: SourceRecord) -> None:
         found = spark._jsparkSession.sessionState().newHadoopConf().get(_KEYS_SETTING)
     if found:
         raise EncryptedFileError(
-            "Spark would read these files with keys, and filters of encrypted columns tell in clear what is in them",
+            "Spark decrypts these files, and filters of encrypted columns would reveal their values",
             found=f"{_KEYS_SETTING}={found}",
-            hint="if that may be, create the index with allow_plaintext_filters=True",
+            hint="if that is acceptable, create the index with allow_plaintext_filters=True",
         )
 
 

@@ -81,7 +81,7 @@ def _index(options: Mapping[str, str]) -> str:
     names = {options[key] for key in ("index", "path") if key in options}
     if len(names) != 1:
         raise InvalidArgumentError(
-            "a query reads through one index",
+            "the data source needs the name of one index",
             found=" and ".join(sorted(names)) or "no name",
             hint='spark.read.format("lakebloom").load("by_user"), or OPTIONS (index "by_user") in SQL',
         )
@@ -91,7 +91,7 @@ def _index(options: Mapping[str, str]) -> str:
 def _location(location: str | None) -> str:
     if location is None:
         raise InvalidArgumentError(
-            "the source does not know where indexes are",
+            "the location of the indexes is not set",
             found="no option location",
             hint="give the option location, or register the source with Lakebloom(spark, location).register_source()",
         )
@@ -118,7 +118,7 @@ def _refuse(key: str) -> None:
     close = difflib.get_close_matches(key, [name.lower() for name in known], n=1, cutoff=0.5)
     named = next((name for name in known if name.lower() == close[0]), None) if close else None
     raise InvalidArgumentError(
-        "unknown option of the source lakebloom",
+        "unknown option of the lakebloom data source",
         found=key,
         hint=f"did you mean {named}?" if named else f"known are {', '.join(known)}",
     )

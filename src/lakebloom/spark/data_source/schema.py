@@ -112,7 +112,7 @@ class SourceSchema:
             _require_readable(field)
             if wanted["type"] != field["type"] or wanted["name"] != field["name"] or not wanted["nullable"]:
                 raise InvalidArgumentError(
-                    "a schema of your own may leave columns out, but neither rename nor convert them",
+                    "a custom schema may leave out columns, but must not rename or convert them",
                     found=f"{wanted['name']} {wanted['type']}" + ("" if wanted["nullable"] else " not null"),
                     hint=f"the table has {field['name']} {field['type']}",
                 )
@@ -158,7 +158,7 @@ def _width(field: dict[str, Any]) -> int | None:
         return None
     plain = _PLAIN_CHAR.fullmatch(name)
     if plain is None:
-        raise UnsupportedTypeError("a CHAR inside another type is padded by Spark only", found=name)
+        raise UnsupportedTypeError("only Spark can pad a CHAR inside another type", found=name)
     return int(plain[1])
 
 

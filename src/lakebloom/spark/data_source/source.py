@@ -334,9 +334,9 @@ def _require_readable(table: SourceRecord) -> SourceRecord:
     if table.format == "parquet" and unreachable is None:
         return table
     raise UnsupportedSourceError(
-        "the source lakebloom reads Parquet files that Python can open",
+        "the lakebloom data source reads only Parquet files that Python can open",
         found=f"a {table.format} table" if unreachable is None else unreachable,
-        hint="query the table itself, which lakebloom speeds up after enable()",
+        hint="query the table with Spark, which lakebloom speeds up after enable()",
     )
 
 

@@ -118,7 +118,7 @@ def require_classic(spark: SparkSession | None) -> SparkSession:
     """Return the session if it has an optimizer that can be told. Raises UnsupportedSessionError."""
     if spark is None or is_connect(spark):
         raise UnsupportedSessionError(
-            "only a classic Spark session can be taught to skip files",
+            "only a classic Spark session can skip files in all queries",
             found="no session" if spark is None else "a Spark Connect session",
             hint='read with spark.read.format("lakebloom"), the data source, which skips files on Spark Connect too',
         )

@@ -88,8 +88,7 @@ class CatalogTables:
             raise NotFoundError(
                 f"the session's catalog cannot describe the table {quoted(name)}",
                 found=cause(error),
-                hint="use the session in which the table is known; Lakebloom(location=...) looks up in what the last "
-                "refresh found",
+                hint="use a session that knows the table; Lakebloom(location=...) uses what the last refresh found",
             ) from error
         if known is not None and known[1] == found[1]:
             found = found[0], known[1]
@@ -116,7 +115,7 @@ def _table(source: SourceRecord, described: _Described) -> CurrentTable:
     name = quoted(source.catalog.name) if source.catalog is not None else ""
     if described.provider.lower() not in (source.format, "hive"):
         raise UnsupportedSourceError(
-            f"the table {name} is another one by now",
+            f"the table {name} is now a different table",
             found=f"format {described.provider} instead of {source.format}",
             hint="delete the index, and create it for the new table",
         )

@@ -36,7 +36,7 @@ def classic_scan(frame: DataFrame) -> FileScan:
     if listing not in _DIRECTORY_LISTINGS:
         _require_no_table_format(relation.location())
         raise UnsupportedSourceError(
-            "the files of this table are not simply those in its directory",
+            "this table has its own list of files, and cannot be indexed yet",
             found=f"{listing}, which lists them",
             hint="tables that keep a log of their files cannot be indexed yet",
         )

@@ -85,7 +85,9 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
             frame = source
         else:
             raise InvalidArgumentError(
-                "a source is a Spark DataFrame, a path or the name of a table", found=kind_of(source), hint=_FILES
+                "the source must be a Spark DataFrame, a path or the name of a table",
+                found=kind_of(source),
+                hint=_FILES,
             )
         _require_same_kind(spark, frame)
         # Connect finds out only here that there is nothing to read.
@@ -211,7 +213,7 @@ def _require_all_files(options: Mapping[str, str]) -> None:
     chosen = [key for key in _FILE_CHOOSING_OPTIONS if given.get(key.lower(), "false").lower() != "false"]
     if chosen:
         raise UnsupportedSourceError(
-            "an index covers the files that Spark finds in its locations by itself",
+            "an index covers all files that Spark finds at a location, and cannot follow this option",
             found=f"the option {', '.join(chosen)}",
             hint="name the files or a glob as the path instead",
         )
@@ -221,7 +223,7 @@ def _require_no_secrets(options: Mapping[str, str]) -> None:
     secrets = sorted(key for key in options if _SECRET_OPTION.search(key))
     if secrets:
         raise UnsupportedSourceError(
-            "an index keeps a reader's options for its refreshes, and must not keep access keys",
+            "an index stores the reader's options for later refreshes, and must not store access keys",
             found=f"the option {', '.join(secrets)}",
             hint="set it in Spark's configuration (spark.hadoop.…), and read without the option",
         )

@@ -99,7 +99,7 @@ def publisher_for(uri: str, gateway: Any, file_system: Any) -> Publisher:
     if scheme not in _PUBLISHERS:
         raise StorageError(
             f"an index cannot be kept at {uri}",
-            found=f"a {scheme}: file system, of which no rename with a single winner is known",
+            found=f"a {scheme}: file system, where a rename may let two writers win",
             hint="keep the index on hdfs:, s3:, gs:, abfs: or local disk; the table may stay where it is",
         )
     return _PUBLISHERS[scheme](gateway, file_system)

@@ -80,7 +80,7 @@ def prove_single_winner(directory: Path) -> None:
             publish_new(write_temporary(directory, [memoryview(b"second")]), name)
             raise StorageError(
                 f"an index cannot be kept in {directory}",
-                found="a file system that gave the same name to two files",
+                found="a file system that let two writers create the same file",
                 hint="keep the index on another file system; the table may stay where it is",
             )
     finally:
@@ -103,7 +103,7 @@ def _link(temporary: Path, target: Path) -> None:
         if error.errno not in _NO_HARD_LINKS:
             raise
         raise StorageError(
-            f"could not create {target} with a single winner",
+            f"could not create {target} with exactly one winner",
             found=f"a file system that refuses hard links ({error.strerror})",
             hint="keep the index on a file system with hard links, or address the object store by its own URI",
         ) from error

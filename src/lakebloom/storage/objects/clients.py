@@ -69,7 +69,7 @@ def connect(uri: str, options: Mapping[str, str]) -> ObjectStore:
         _refuse_options(uri, options)
         return _MEMORY_STORES.setdefault(authority, obstore.store.MemoryStore())
     if not authority:
-        raise InvalidArgumentError("this URI names no bucket", found=uri, hint=f"write {scheme}://bucket/path")
+        raise InvalidArgumentError("this URI does not name a bucket", found=uri, hint=f"write {scheme}://bucket/path")
     remember_secrets(options)
     try:
         return obstore.store.from_url(f"{scheme}://{authority}", **_arguments(options))

@@ -53,7 +53,7 @@ class PartitionList:
                 raise UnsupportedSourceError(
                     f"two partitions of {table} have the same location",
                     found=directory,
-                    hint="give each partition a directory of its own, and drop the partition that is not meant",
+                    hint="give each partition its own directory, or drop the wrong partition",
                 )
             values[directory] = tuple(None if value == _NULL else value for value in given)
         return cls(base, values)

@@ -112,10 +112,10 @@ class Owners:
 def owned_by(table_format: str, table: str, marker: str) -> UnsupportedSourceError:
     """Return the error for files that are no plain files."""
     return UnsupportedSourceError(
-        f"{table} is a table of {table_format}, whose log decides which of the files below it count",
+        f"{table} is a table of {table_format}, whose log decides which files count",
         found=marker,
-        hint="such tables cannot be indexed, looked up in or changed file by file: query the table itself, or write "
-        "the rows to a directory of plain files",
+        hint="lakebloom cannot index, look up in or change such tables yet: query the table itself, or write the rows "
+        "to a directory of plain files",
     )
 
 

@@ -36,7 +36,7 @@ def partition_values(uri: str, base_uris: Sequence[str], names: Sequence[str]) -
         written = name if name in in_path else any_case.get(name.lower())
         if written is None:
             raise InvalidArgumentError(
-                f"{uri} lies in no directory of the partition column {name}",
+                f"{uri} is not in a directory of the partition column {name}",
                 found=", ".join(in_path) or "no partition directories",
                 hint="check the table's base locations",
             )
@@ -67,7 +67,7 @@ def _directories_below(uri: str, base_uris: Sequence[str]) -> list[str]:
     bases = [base for base in base_uris if uri == base or uri.startswith(base.rstrip("/") + "/")]
     if not bases:
         raise InvalidArgumentError(
-            f"{uri} is no file of this table",
+            f"{uri} is not a file of this table",
             found=f"the base locations {', '.join(base_uris) or '(none)'}",
             hint="give the table's base locations in their canonical form",
         )

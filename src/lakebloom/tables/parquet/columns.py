@@ -142,9 +142,9 @@ class ParquetColumns:
             done += len(arrays[0])
         if done != shape.row_count:
             raise DataFileError(
-                f"row group {row_group} of {self._uri} is not what its footer says",
+                f"row group {row_group} of {self._uri} does not match its footer",
                 found=f"{done} rows instead of {shape.row_count}",
-                hint="check that the file is whole; until then it has no filter and queries read it",
+                hint="check that the file is complete; until then it has no filter and queries read it",
             )
 
     def _arrays(self, row_group: int, row_count: int) -> Iterator[list[pa.Array]]:

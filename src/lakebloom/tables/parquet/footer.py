@@ -109,9 +109,9 @@ def _read(name: str, source: pa.NativeFile) -> bytes:
         raise _not_parquet(name, f"{magic.hex(' ')} at its end")
     if length > min(size - len(_MAGIC) - _TRAILER_BYTES, _MAX_FOOTER_BYTES):
         raise CorruptFooterError(
-            f"the footer of {name} cannot be as long as it says",
+            f"the footer of {name} has an impossible length",
             found=f"{length} bytes in a file of {size}",
-            hint=f"check that the file is whole; lakebloom reads footers of up to {_MAX_FOOTER_BYTES} bytes",
+            hint=f"check that the file is complete; lakebloom reads footers of up to {_MAX_FOOTER_BYTES} bytes",
         )
     if length + _TRAILER_BYTES <= len(tail):
         return tail[-_TRAILER_BYTES - length : -_TRAILER_BYTES]
@@ -128,7 +128,7 @@ def _encrypted(name: str, footer: bytes) -> frozenset[int]:
         _decode(file, footer)
     except Exception as error:  # Arrow read it, so this is rare; the decoder raises many kinds
         raise CorruptFooterError(
-            f"the footer of {name} cannot be read", found=str(error), hint="check that the file is whole"
+            f"the footer of {name} cannot be read", found=str(error), hint="check that the file is complete"
         ) from error
     return frozenset(
         number
@@ -166,5 +166,7 @@ class _Bytes:
 
 def _not_parquet(name: str, found: str) -> NotParquetError:
     return NotParquetError(
-        f"{name} is no Parquet file, or it was cut short", found=found, hint="check the path and that the file is whole"
+        f"{name} is not a Parquet file, or it is truncated",
+        found=found,
+        hint="check the path, and that the file is complete",
     )

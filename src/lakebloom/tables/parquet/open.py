@@ -83,7 +83,7 @@ def reading(uri: str) -> Iterator[None]:
         raise DataFileError(
             f"could not read {uri} as Parquet",
             found=_first_line(error),
-            hint="check that the file is whole; until then it has no filter and queries read it",
+            hint="check that the file is complete; until then it has no filter and queries read it",
         ) from error
 
 

@@ -163,7 +163,7 @@ class TableRows:
             raise DataFileError(
                 f"{file.uri} does not have the column {name}, and its default needs Spark",
                 found=f"DEFAULT {default}",
-                hint="ask with Spark, which lakebloom speeds up after enable()",
+                hint="query the table with Spark, which lakebloom speeds up after enable()",
             )
 
     def _partition_values(self, file: TableFile, schema: pa.Schema) -> dict[str, pa.Array]:

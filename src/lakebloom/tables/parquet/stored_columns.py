@@ -98,7 +98,7 @@ class StoredColumns:
             raise UnsupportedTypeError(
                 error.message,
                 found=error.found,
-                hint="query the table itself, which lakebloom speeds up after enable(); or leave the column out",
+                hint="query the table with Spark, which lakebloom speeds up after enable(); or leave the column out",
             ) from error
         return pa.chunked_array(chunks, type=kind)
 
