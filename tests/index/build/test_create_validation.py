@@ -369,7 +369,10 @@ def test_keys_of_the_session() -> None:
             "spark.sql.shuffle.partitions": "4",
         }
     )
-    assert parsed == Settings("/indexes", 1000, 2000, 0, 5)
+    expected = Settings(
+        location="/indexes", max_index_bytes=1000, global_max_bytes=2000, vacuum_retention_ms=0, vacuum_grace_ms=5
+    )
+    assert parsed == expected
     assert Settings.parse({}) == Settings()
 
 
