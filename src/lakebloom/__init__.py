@@ -6,8 +6,9 @@ nor pyarrow, numba or pyspark.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from lakebloom._lazy import lazy_names
 
 if TYPE_CHECKING:
     from lakebloom import errors, sizing
@@ -40,18 +41,6 @@ _HOME_OF = {
     "col": "lakebloom.predicate.column",
     "hash_values": "lakebloom.sbbf.hashing.hash_values",
 }
-_MODULES = frozenset({"errors", "sizing"})
+_MODULES = ("errors", "sizing")
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"lakebloom.{name}")
-    if name in _HOME_OF:
-        value = getattr(importlib.import_module(_HOME_OF[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'lakebloom' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOME_OF, _MODULES)

@@ -6,8 +6,9 @@ writes needs pylance (``pip install 'lakebloom[lance]'``).
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from lakebloom._lazy import lazy_names
 
 if TYPE_CHECKING:
     from lakebloom.lance.reader import candidates, filters, might_contain, open_index
@@ -25,14 +26,4 @@ _HOME_OF = {
     "open_index": "lakebloom.lance.reader",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        value = getattr(importlib.import_module(_HOME_OF[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'lakebloom.lance' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOME_OF)

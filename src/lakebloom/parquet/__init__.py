@@ -5,8 +5,9 @@ Names load on first use, so that importing this package loads neither numba nor 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from lakebloom._lazy import lazy_names
 
 if TYPE_CHECKING:
     from lakebloom.parquet.embedded_filter import EmbeddedFilter
@@ -24,14 +25,4 @@ _HOME_OF = {
     "might_contain": "lakebloom.parquet.reader",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME_OF:
-        value = getattr(importlib.import_module(_HOME_OF[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module 'lakebloom.parquet' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOME_OF)
