@@ -47,7 +47,7 @@ def _warm_kernels() -> None:
     """Compile every kernel once, so that no test is the one that waits for it."""
     from lakebloom import Sbbf, hash_values
     from lakebloom.sbbf.hashing.encoding import PARQUET
-    from lakebloom.sbbf.kernels import load_compiled
+    from lakebloom.sbbf.kernels.choose import load_compiled
 
     load_compiled()
     for kind in (pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.decimal128(38, 0)):

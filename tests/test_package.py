@@ -11,6 +11,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,7 +47,7 @@ LAYERS = [
     ["sbbf"],
     ["errors"],
     ["display"],
-    ["locks"],
+    ["locks", "tuning", "_lazy"],
 ]
 LEVEL = {layer: level for level, layers in enumerate(LAYERS) for layer in layers}
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -188,6 +189,21 @@ def test_every_reason_is_documented() -> None:
     for reason in Reason:
         assert f"| `{reason.value}` | {reason.meaning} |" in page
         assert f"| {reason.remedy} |" in page
+
+
+def test_every_tuning_number_says_what_it_weighs_and_is_used() -> None:
+    body = ast.parse((SOURCE / "tuning.py").read_text()).body
+    rules = (ROOT / "Makefile").read_text()
+    sources = "\n".join(path.read_text() for path in MODULES if path.name != "tuning.py")
+    numbers = [(node, after) for node, after in pairwise(body) if isinstance(node, ast.Assign)]
+    assert len(numbers) > 50
+    for node, after in numbers:
+        name = ast.unparse(node.targets[0])
+        assert re.search(rf"\b{name}\b", sources), f"{name} tunes nothing"
+        assert isinstance(after, ast.Expr), f"{name} says nothing"
+        assert isinstance(after.value, ast.Constant), f"{name} says nothing"
+        for bench in re.findall(r"\bbench-[a-z]+", str(after.value.value)):
+            assert f"\n{bench}:" in rules, f"{name} names {bench}"
 
 
 def test_files_that_the_architecture_names_are_there() -> None:

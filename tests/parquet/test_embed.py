@@ -342,6 +342,6 @@ def test_a_system_that_cannot_copy_by_itself(tmp_path: Path, monkeypatch: pytest
         raise OSError(18, "Invalid cross-device link")
 
     monkeypatch.setattr(os, "copy_file_range", refuse)
-    monkeypatch.setattr("lakebloom.parquet.rewriting._BUFFER_BYTES", 1000)
+    monkeypatch.setattr("lakebloom.parquet.rewriting.COPIED_BYTES", 1000)
     embed(path, tmp_path / "c.parquet", ["text"])
     assert (tmp_path / "c.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from thrift.Thrift import TType
 
 from lakebloom.errors import CorruptFooterError, EncryptedFileError, LakebloomError, NotFoundError, NotParquetError
-from lakebloom.parquet.footer import MAGIC, TAIL_BYTES, parse_footer, read_footer, read_tail
+from lakebloom.parquet.footer import MAGIC, parse_footer, read_footer, read_tail
 from lakebloom.parquet.schema import LogicalType
 from lakebloom.parquet.thrift_tree import MAX_DEPTH, Items, Pairs, Struct, parse, serialise
+from lakebloom.tuning import TAIL_BYTES
 from tests.parquet.files import all_types
 
 

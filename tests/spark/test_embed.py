@@ -38,7 +38,7 @@ def has_filters(path: Path) -> bool:
 
 
 def test_a_lake_that_spark_wrote(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_INTERVAL_S", 0.01)
+    monkeypatch.setattr(module, "PROGRESS_INTERVAL_S", 0.01)
     table = tmp_path / "lake"
     # Each file covers the whole range of keys: statistics skip nothing.
     rows = spark.range(0, 4000, 1, 4).selectExpr("id % 1000 * 4 + id div 1000 AS k", "concat('v', id) AS v", "id % 3 p")

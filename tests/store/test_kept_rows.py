@@ -24,8 +24,8 @@ LIMIT = 64 << 10
 
 @pytest.fixture
 def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Storage:
-    monkeypatch.setattr(kept_rows, "MOST_KEPT_BYTES", LIMIT)
-    monkeypatch.setattr(tiles, "MOST_KEPT_BYTES", LIMIT)
+    monkeypatch.setattr(kept_rows, "KEPT_ROW_BYTES", LIMIT)
+    monkeypatch.setattr(tiles, "KEPT_ROW_BYTES", LIMIT)
     kept_rows._LIMIT.clear()
     return open_storage(tmp_path)
 

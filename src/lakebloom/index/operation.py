@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import BuildFailedError, StorageError
+from lakebloom.tuning import LISTED_PLACES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,10 +66,6 @@ def discarding(index: Index, operation_id: str) -> Iterator[None]:
         raise
 
 
-_LISTED_ONE_BY_ONE = 16
-"""Up to so many new directories are listed by themselves, and not with all others."""
-
-
 def require_stored(index: Index, entry: Entry, base: Entry | None = None) -> Entry:
     """Return an entry about to be committed. Raises BuildFailedError unless all its files are there.
 
@@ -78,7 +75,7 @@ def require_stored(index: Index, entry: Entry, base: Entry | None = None) -> Ent
     known = frozenset[str]() if base is None else base.paths
     sizes = {file.path: file.size_bytes for file in entry.files if file.path not in known}
     folders = {path.rpartition("/")[0] for path in sizes}
-    if len(folders) > _LISTED_ONE_BY_ONE:
+    if len(folders) > LISTED_PLACES:
         folders = {folder.partition("/")[0] for folder in folders}
     stored = {file.path: file.size_bytes for folder in sorted(folders) for file in index.storage.list(folder)}
     for path, size_bytes in sizes.items():

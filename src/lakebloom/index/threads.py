@@ -8,11 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from lakebloom.locks import new_lock
 
-__all__ = ["CORES", "REQUESTS", "closed", "opened", "pool"]
+__all__ = ["CORES", "closed", "opened", "pool"]
 
 CORES = os.cpu_count() or 1
-REQUESTS = 16
-"""How many things are read from an object store at a time: each waits for the network."""
 
 
 _pools: dict[int, ThreadPoolExecutor] = {}

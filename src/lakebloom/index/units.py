@@ -9,6 +9,7 @@ import numpy as np
 
 from lakebloom.errors import LakebloomError
 from lakebloom.tables.parquet.columns import ParquetColumns
+from lakebloom.tuning import SAMPLED_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from lakebloom.tables.parquet.columns import ColumnSpec, RowGroupShape
 
 __all__ = ["Shape", "Span", "sample_shape", "spans_of"]
-
-_SAMPLED_FILES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ def sample_shape(
     Files that cannot be read will be skipped by the build and are left out here. Raises AccessDeniedError,
     DataFileError, UnsupportedTypeError or whatever is wrong with the first of them where none can be read.
     """
-    step = max(1, len(files) // _SAMPLED_FILES)
+    step = max(1, len(files) // SAMPLED_FILES)
     rows = units = size_bytes = column_bytes = read = 0
     problem: LakebloomError | None = None
     for file in files[::step]:

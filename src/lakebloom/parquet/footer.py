@@ -30,6 +30,7 @@ from lakebloom.parquet.schema import Leaf, SchemaElement, leaves_of, physical_ty
 from lakebloom.parquet.thrift_tree import Items, Struct, parse, serialise
 from lakebloom.storage.uri import normalise
 from lakebloom.tables.parquet.open import open_source, reading
+from lakebloom.tuning import TAIL_BYTES
 
 if TYPE_CHECKING:
     import os
@@ -53,8 +54,6 @@ __all__ = [
 ]
 
 MAGIC, ENCRYPTED_MAGIC = b"PAR1", b"PARE"
-TAIL_BYTES = 64 << 10
-"""What is read first. It holds the footers of all but the widest files; Arrow reads as much."""
 MAX_FOOTER_BYTES = 64 << 20
 """A footer of 100,000 column chunks has 20 MiB."""
 _TRAILER_BYTES = 8

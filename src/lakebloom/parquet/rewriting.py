@@ -24,6 +24,7 @@ from lakebloom.parquet.file_access import inherit_access, keep_access
 from lakebloom.storage.local.durable import sync_directory
 from lakebloom.storage.local.exchange import replace_if_same
 from lakebloom.storage.local.temporary import temporary_name
+from lakebloom.tuning import COPIED_BYTES, KERNEL_COPIED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Rewriting"]
 
-_PIECE_BYTES = 32 << 20
-_BUFFER_BYTES = 4 << 20
 _MOST_COPIES = 8
 _PATIENCE_S, _PAUSE_S = 5.0, 0.005
 # Other file systems, old kernels and some network mounts cannot copy by themselves.
@@ -75,7 +74,7 @@ class Rewriting:
         copied = self._copy_in_kernel(size)
         os.lseek(self._write, copied, os.SEEK_SET)
         os.lseek(self._read, copied, os.SEEK_SET)
-        buffer = memoryview(bytearray(min(_BUFFER_BYTES, size - copied)))
+        buffer = memoryview(bytearray(min(COPIED_BYTES, size - copied)))
         while copied < size and not self._stopped:
             count = os.readv(self._read, [buffer[: size - copied]])
             if count == 0:
@@ -130,7 +129,8 @@ class Rewriting:
         copied = 0
         try:
             while copied < size and not self._stopped:
-                count = os.copy_file_range(self._read, self._write, min(_PIECE_BYTES, size - copied), copied, copied)
+                most = min(KERNEL_COPIED_BYTES, size - copied)
+                count = os.copy_file_range(self._read, self._write, most, copied, copied)
                 if count == 0:
                     return copied  # some mounts say so instead of failing; reading finds out
                 copied += count

@@ -25,6 +25,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from lakebloom.tuning import CACHED_ANSWERS
+
 __all__ = ["JsonValue", "Kind", "PlainValue", "SparkType", "decode", "is_legal", "spark_type"]
 
 JsonValue: TypeAlias = bool | int | str
@@ -76,7 +78,7 @@ _DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
 _DIGITS = re.compile(r"-?[0-9]{1,38}")
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=CACHED_ANSWERS)
 def spark_type(name: str) -> SparkType:
     """Return the type with this ``simpleString`` in Spark.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lakebloom.tuning import EXPECTED_FALSE_POSITIVES, MANY_SEGMENTS, MANY_VERSIONS, WORSE_FPP
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -13,14 +15,6 @@ if TYPE_CHECKING:
     from lakebloom.index.reports import IndexRecord, VersionRecord
 
 __all__ = ["Step", "next_steps"]
-
-_MANY_SEGMENTS = 16
-"""A lookup reads a row of each segment's tiles."""
-_MANY_VERSIONS = 50
-_WORSE = 2.0
-"""How many times the rate that a filter was sized for."""
-_MANY_FALSE_POSITIVES = 1.0
-"""Units that one absent key reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +47,19 @@ def _steps(
         if fresh.missing:
             why = f"The index still has filters of {_files(len(fresh.missing))} that the table no longer has."
             yield Step("Drop filters of files that are gone", why, f"lakebloom refresh {index.name} --mode full")
-    if index.segments > _MANY_SEGMENTS:
+    if index.segments > MANY_SEGMENTS:
         why = f"Each lookup reads a row in each of {index.segments:,} segments; after merging it reads fewer."
         yield Step("Merge small segments", why, f"lakebloom optimize {index.name}")
     for column in columns:
         false_positives = column.fpp_measured * column.units
-        if column.fpp_measured > _WORSE * column.fpp or false_positives > _MANY_FALSE_POSITIVES:
+        if column.fpp_measured > WORSE_FPP * column.fpp or false_positives > EXPECTED_FALSE_POSITIVES:
             why = (
                 f"A lookup of a key that {column.column} does not hold reads {false_positives:.2g} unnecessary units: "
                 f"the false-positive rate is {column.fpp_measured:.2g}."
             )
             again = f"lakebloom create {index.name}_2 {index.source} -c {column.column} --fpp auto"
             yield Step(f"Build the filters of {column.column} again with a lower rate", why, again)
-    if len(history) > _MANY_VERSIONS:
+    if len(history) > MANY_VERSIONS:
         why = f"{len(history):,} versions are stored; old versions take space."
         yield Step("Remove old versions", why, f"lakebloom vacuum {index.name}")
 

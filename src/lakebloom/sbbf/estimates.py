@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakebloom.sbbf.blocks import BITS_PER_BLOCK
+from lakebloom.tuning import BLOCKS_AT_ONCE
 
 if TYPE_CHECKING:
     from typing import Any
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     Shares = np.ndarray[Any, np.dtype[np.float64]]
 
 _BITS_PER_WORD = 32
-_BLOCKS_AT_ONCE = 1 << 16
 
 
 def fpp(words: WordArray) -> float:
@@ -28,8 +28,8 @@ def fpp(words: WordArray) -> float:
     share, a common shortcut, is lower, because blocks are not filled alike.)
     """
     total = 0.0
-    for start in range(0, len(words), _BLOCKS_AT_ONCE):
-        shares = np.bitwise_count(words[start : start + _BLOCKS_AT_ONCE]) / _BITS_PER_WORD
+    for start in range(0, len(words), BLOCKS_AT_ONCE):
+        shares = np.bitwise_count(words[start : start + BLOCKS_AT_ONCE]) / _BITS_PER_WORD
         total += float(shares.prod(axis=1).sum())
     return total / len(words)
 

@@ -23,13 +23,14 @@ from lakebloom.sbbf.blocks import MAX_BLOCKS, WORDS_PER_BLOCK
 from lakebloom.sbbf.bytes import bitsets
 from lakebloom.sbbf.hashing.encoding import CANONICAL, Encoding, require_encoding
 from lakebloom.sbbf.hashing.hash_values import hash_slices, kernels_for, prepare
-from lakebloom.sbbf.kernels import choose
+from lakebloom.sbbf.kernels.choose import choose
 from lakebloom.sbbf.values.read import is_scalar, read_values
 from lakebloom.sbbf.values.unwrap import unwrapped
 from lakebloom.sbbf.values.widths import ANY_WIDTH, NO_WIDTH, Widths, widths_of
 
 if TYPE_CHECKING:
-    from lakebloom.sbbf.kernels import BoolArray, HashArray, Kernels, WordArray
+    from lakebloom.sbbf.kernels import BoolArray, HashArray, WordArray
+    from lakebloom.sbbf.kernels.choose import Kernels
 
 __all__ = ["Sbbf"]
 

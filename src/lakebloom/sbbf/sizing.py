@@ -20,6 +20,7 @@ from typing import Literal, SupportsIndex, TypeAlias, get_args
 
 from lakebloom.errors import InvalidArgumentError
 from lakebloom.sbbf.blocks import BITS_PER_BLOCK, BYTES_PER_BLOCK, MAX_BLOCKS
+from lakebloom.tuning import CACHED_ANSWERS, FOLDABLE_BITS
 
 __all__ = [
     "SizingRule",
@@ -43,7 +44,6 @@ _MAX_NDV = 2**63 - 1
 """More rows than any table counts, and few enough for floating point."""
 _TWO_LAYERS_BELOW = 1e-3
 _AUTO_RANGE = (1e-7, 0.01)
-_FOLDABLE_BITS = 5
 
 
 def fpp(num_blocks: int, ndv: float) -> float:
@@ -58,7 +58,7 @@ def fpp(num_blocks: int, ndv: float) -> float:
     return rate(_amount("ndv, the number of distinct values,", ndv) / blocks)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=CACHED_ANSWERS)
 def rate(load: float) -> float:
     """Return the false-positive rate at a mean number of values in a block."""
     if load <= 0:
@@ -117,7 +117,7 @@ def foldable_blocks(num_blocks: int) -> int:
     (43008, 23)
     """
     blocks = whole("num_blocks", num_blocks, least=1)
-    halvings = max(0, blocks.bit_length() - _FOLDABLE_BITS)
+    halvings = max(0, blocks.bit_length() - FOLDABLE_BITS)
     rounded = -(-blocks >> halvings) << halvings
     if rounded > MAX_BLOCKS:
         raise too_large(rounded)
@@ -149,7 +149,7 @@ def _putze_blocks(ndv: int, fpp: float) -> int:
     return blocks
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=CACHED_ANSWERS)
 def _load_for(fpp: float) -> float:
     """Return the largest load whose rate is at most ``fpp``, to 12 digits."""
     low, high = 0.0, _HOPELESS_LOAD
@@ -172,7 +172,7 @@ def _log_one_minus_root(fpp: float) -> float:
     return math.log1p(-root) if root < 0.5 else math.log(-math.expm1(math.log(fpp) / 8))
 
 
-@lru_cache(maxsize=1024)  # 750 terms for each step of the search
+@lru_cache(maxsize=CACHED_ANSWERS)  # 750 terms for each step of the search
 def _lance_blocks(ndv: int, fpp: float) -> int:
     """Search the power of two as Lance does: a Poisson sum of 750 terms, log2 of the bytes between 5 and 27."""
     low, high = 0, 64

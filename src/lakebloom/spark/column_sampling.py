@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lakebloom.display.tables import RecordTable
 from lakebloom.index.build.advise import advise_columns
 from lakebloom.index.build.column_advice import ColumnAdvice, ColumnSample, FileSample
-from lakebloom.index.build.column_sampling import KEYS, chosen_files
+from lakebloom.index.build.column_sampling import chosen_files
 from lakebloom.index.build.run import PARQUET
 from lakebloom.spark.build.job import parallelism
 from lakebloom.spark.build.spark_reader import column_of, read_files, session_for_scan
@@ -21,6 +21,7 @@ from lakebloom.spark.sources.catalog_tables import CatalogTables
 from lakebloom.spark.sources.listing import list_table, reachable
 from lakebloom.spark.sources.resolve import resolve
 from lakebloom.tables.columns import format_name
+from lakebloom.tuning import ADVISED_BYTES_OF_CLUSTER, ADVISED_COLUMNS, ADVISED_ERROR, ADVISED_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,11 +31,6 @@ if TYPE_CHECKING:
     from lakebloom.tables.parquet.columns import ColumnSpec
 
 __all__ = ["advise"]
-
-_MOST_BYTES = 2 << 30
-_COLUMNS_AT_ONCE = 32
-_ERROR = 0.02
-"""Of the counts of different values."""
 
 
 def advise(
@@ -51,9 +47,9 @@ def advise(
     def sample(columns: list[ColumnSpec]) -> list[ColumnSample]:
         samples: list[ColumnSample] = []
         with session_for_scan(spark, parallelism(spark), record):
-            frame = read_files(spark, record, chosen_files(files, _MOST_BYTES))
-            for start in range(0, len(columns), _COLUMNS_AT_ONCE):
-                samples += _sampled(frame, columns[start : start + _COLUMNS_AT_ONCE])
+            frame = read_files(spark, record, chosen_files(files, ADVISED_BYTES_OF_CLUSTER))
+            for start in range(0, len(columns), ADVISED_COLUMNS):
+                samples += _sampled(frame, columns[start : start + ADVISED_COLUMNS])
         return samples
 
     direct = record.format == PARQUET and all(reachable(file.uri) for file in files)
@@ -71,12 +67,12 @@ def _sampled(frame: DataFrame, columns: Sequence[ColumnSpec]) -> list[ColumnSamp
         name = f"c{number}"
         counts += [
             F.count(name).alias(f"known{number}"),
-            F.approx_count_distinct(name, _ERROR).alias(f"distinct{number}"),
+            F.approx_count_distinct(name, ADVISED_ERROR).alias(f"distinct{number}"),
             F.min(name).alias(f"least{number}"),
             F.max(name).alias(f"greatest{number}"),
         ]
     counted = values.groupBy("file").agg(*counts).collect()
-    one_in = [max([1, *(row[f"distinct{n}"] // KEYS for row in counted)]) for n in range(len(columns))]
+    one_in = [max([1, *(row[f"distinct{n}"] // ADVISED_KEYS for row in counted)]) for n in range(len(columns))]
     chosen = [
         F.collect_set(F.when(F.pmod(F.xxhash64(f"c{n}"), F.lit(one_in[n])) == 0, F.col(f"c{n}"))).alias(f"keys{n}")
         for n in range(len(columns))

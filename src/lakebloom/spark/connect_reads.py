@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lakebloom.errors import LakebloomError, UnsupportedSessionError
 from lakebloom.index.query.query_reports import LastQuery, QueryReport, ScanFigures
 from lakebloom.spark.data_source.source import LakebloomSource, explain_source, source_reader
+from lakebloom.tuning import REMEMBERED_READS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ConnectReads", "explain_on_connect", "sources_of"]
 
-_REMEMBERED = 32
 _ROWS = "numOutputRows"
 
 
@@ -67,7 +67,7 @@ class ConnectReads:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._made: deque[_Made] = deque(maxlen=_REMEMBERED)
+        self._made: deque[_Made] = deque(maxlen=REMEMBERED_READS)
 
     def add(self, frame: DataFrame, index: str, version: int) -> None:
         """Remember a DataFrame for as long as somebody has it. ``version`` is that of the index."""

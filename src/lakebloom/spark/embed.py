@@ -29,6 +29,7 @@ from lakebloom.sbbf import sizing
 from lakebloom.spark.build.job import failures_named, interruptible, parallelism
 from lakebloom.spark.build.results import RESULT_SCHEMA, row
 from lakebloom.tables.listing.listing import list_files
+from lakebloom.tuning import PROGRESS_INTERVAL_S
 
 if TYPE_CHECKING:
     import os
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["EmbedLakeReport", "embed_lake"]
-
-_INTERVAL_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +183,7 @@ def _watched(
 
     def look() -> None:
         shown = 0
-        while not stop.wait(_INTERVAL_S):
+        while not stop.wait(PROGRESS_INTERVAL_S):
             try:
                 now = set(list_files([location], options))
             except StorageError:

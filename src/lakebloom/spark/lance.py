@@ -28,6 +28,7 @@ from lakebloom.lance.zones import require_type
 from lakebloom.sbbf import sizing
 from lakebloom.spark.build.job import failures_named, parallelism
 from lakebloom.spark.build.results import RESULT_SCHEMA, row
+from lakebloom.tuning import LANCE_TASK_ROWS
 
 if TYPE_CHECKING:
     import os
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["LanceIndexReport", "build_index"]
-
-_MOST_ROWS_PER_TASK = 1 << 26
-"""A task keeps its filters until it writes them: 256 MiB of Lance's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +139,7 @@ def _groups(dataset: LanceDataset, at_once: int) -> list[list[int]]:
     """Return the fragments in groups of neighbours with about as many rows each, a group a task."""
     rows = {fragment.fragment_id: fragment.metadata.num_rows for fragment in dataset.get_fragments()}
     total = sum(rows.values())
-    tasks = max(at_once, -(-total // _MOST_ROWS_PER_TASK))
+    tasks = max(at_once, -(-total // LANCE_TASK_ROWS))
     groups: dict[int, list[int]] = {}
     before = 0
     for fragment_id in sorted(rows):

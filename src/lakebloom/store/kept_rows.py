@@ -14,6 +14,7 @@ import numpy as np
 
 from lakebloom.locks import new_lock
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
+from lakebloom.tuning import KEPT_ROW_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import WordArray
     from lakebloom.storage.local.reads import FileIdentity
 
-__all__ = ["MOST_KEPT_BYTES", "KeptRows"]
+__all__ = ["KeptRows"]
 
-MOST_KEPT_BYTES = 64 << 20
 _OVERHEAD_BYTES = 500
 """Memory that Python needs for the objects of one tile."""
 _ABSENT = -1
@@ -40,7 +40,7 @@ class _Limit:
     def admit(self, rows: KeptRows, size_bytes: int) -> None:
         """Add a tile of this size, or change its size. The caller holds the lock."""
         more_bytes = size_bytes - self.kept.get(rows, 0)
-        if self.size_bytes + more_bytes > MOST_KEPT_BYTES:
+        if self.size_bytes + more_bytes > KEPT_ROW_BYTES:
             self.clear()
             more_bytes = size_bytes
         self.size_bytes += more_bytes
@@ -77,7 +77,7 @@ class KeptRows:
     @staticmethod
     def fit(num_blocks: int, num_units: int) -> bool:
         """Tell whether the cache takes rows of such a tile: one row and the positions must both be small."""
-        return max(num_blocks * 4, num_units * BYTES_PER_BLOCK) <= MOST_KEPT_BYTES // 8
+        return max(num_blocks * 4, num_units * BYTES_PER_BLOCK) <= KEPT_ROW_BYTES // 8
 
     def row(self, block: int) -> WordArray | None:
         """Return a row, None if it is not in the cache."""

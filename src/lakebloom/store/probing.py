@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from lakebloom.sbbf.blocks import SALTS
-from lakebloom.sbbf.kernels import choose, portable
+from lakebloom.sbbf.kernels import portable
+from lakebloom.sbbf.kernels.choose import choose
+from lakebloom.sbbf.kernels.single import mask_of, which_contain
 from lakebloom.sbbf.layers import mix, mix_one
+from lakebloom.tuning import CACHED_ANSWERS, FEW_HASHES, PROBED_BYTES, SINGLE_HASHES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,14 +22,7 @@ if TYPE_CHECKING:
     Layers: TypeAlias = Sequence[TileReader]
     IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
-__all__ = ["SINGLE_HASHES", "which_hold", "which_hold_any", "which_hold_each"]
-
-SINGLE_HASHES = 2
-"""Up to this many hashes are probed one by one."""
-_FEW_HASHES = 64
-"""Up to this many hashes numpy is as fast as compiled code, which must be loaded first."""
-_PROBE_BYTES = 16 << 20
-"""Memory for the rows of a tile during a probe of many values."""
+__all__ = ["which_hold", "which_hold_any", "which_hold_each"]
 
 
 def which_hold_any(layers: Layers, hashes: HashArray) -> BoolArray:
@@ -37,7 +32,7 @@ def which_hold_any(layers: Layers, hashes: HashArray) -> BoolArray:
         for h in hashes.tolist():
             hit[which_hold([layers], h)] = True
         return hit
-    step = max(1, _PROBE_BYTES // (32 * len(hit)))
+    step = max(1, PROBED_BYTES // (32 * len(hit)))
     for start in range(0, len(hashes), step):
         hit |= _several(layers, hashes[start : start + step])
         if hit.all():
@@ -52,38 +47,28 @@ def which_hold(tiles: Sequence[Layers], h: int) -> IntArray:
     """
     passed: IntArray | None = None
     for number in range(len(tiles[0])):
-        mixed, masks = _single(h, number)
+        mixed, mask = _single(h, number)
         block = (mixed >> 32) * tiles[0][number].tile.num_blocks >> 32
         rows = [layers[number].row(block) for layers in tiles]
         blocks = rows[0] if len(rows) == 1 else np.concatenate(rows)
-        for i, mask in enumerate(masks):  # few units pass each quarter of a block
-            passed = (
-                np.flatnonzero(blocks[:, i] & mask == mask)
-                if passed is None
-                else passed[blocks[passed, i] & mask == mask]
-            )
-        assert passed is not None
+        passed = which_contain(blocks, mask, passed)
         if not len(passed):
             break  # the next row would cost a request on an object store
     assert passed is not None
     return passed
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=CACHED_ANSWERS)
 def _single(h: int, layer: int) -> tuple[int, tuple[np.uint64, ...]]:
-    """Return the hash of a value in a layer, and its eight bits as four 64-bit masks.
-
-    For a single value, Python's integers are much faster than numpy arrays.
-    """
+    """Return the hash of a value in a layer, and its eight bits as four 64-bit masks."""
     mixed = h if layer == 0 else mix_one(h)
-    bits = [((mixed * salt & 0xFFFFFFFF) >> 27) for salt in SALTS]
-    return mixed, tuple(np.uint64(1 << low | 1 << 32 + high) for low, high in zip(bits[::2], bits[1::2], strict=True))
+    return mixed, mask_of(mixed)
 
 
 def _several(layers: Layers, hashes: HashArray) -> BoolArray:
     passed = np.ones((len(hashes), layers[0].tile.num_units), dtype=np.bool_)
     # In numpy, probing one hash in a tile costs about as much as hashing 32 values, plus one for every 16 units.
-    kernels = choose(0 if len(hashes) <= _FEW_HASHES else len(hashes) * (32 + passed.shape[1] // 16))
+    kernels = choose(0 if len(hashes) <= FEW_HASHES else len(hashes) * (32 + passed.shape[1] // 16))
     for number, layer in enumerate(layers):
         if number > 0:
             # The next layer is probed only with hashes that passed in some unit, most often none.
@@ -104,5 +89,5 @@ def which_hold_each(layers: Layers, hashes: HashArray, slots: IntArray) -> BoolA
         words, rows = layer.rows(portable.block_numbers(mixed, layer.tile.num_blocks))
         wanted = portable.masks(mixed)
         for i, slot in enumerate(slots.tolist()):
-            passed[:, i] &= ((words[rows, slot] & wanted) == wanted).all(axis=1)
+            passed[:, i] &= portable.contain(words[rows, slot], wanted)
     return passed

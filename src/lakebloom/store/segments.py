@@ -25,6 +25,7 @@ from lakebloom.store.probing import which_hold_any, which_hold_each
 from lakebloom.store.records import SegmentRecord, TileRecord
 from lakebloom.store.tiles import TileReader, write_tile
 from lakebloom.store.unit_table import Unit, UnitTable
+from lakebloom.tuning import SAMPLED_BLOCKS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 FOLDER = "segments"
 _LABEL_LENGTH = 80
-_SAMPLED_BLOCKS = 16
 _FULL = 1 - 1e-9
 
 
@@ -196,4 +196,4 @@ class Segment:
 
 
 def _shown_rate(layer: TileReader) -> float:
-    return min(float(estimates.fpps(layer.sample(_SAMPLED_BLOCKS)).mean()), _FULL)
+    return min(float(estimates.fpps(layer.sample(SAMPLED_BLOCKS)).mean()), _FULL)

@@ -26,8 +26,9 @@ from lakebloom.errors import NotFoundError, StorageError
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
 from lakebloom.storage.local.reads import identity
 from lakebloom.store.files import arrow_ipc_bytes, corrupt, failure, read_blob, write_blob
-from lakebloom.store.kept_rows import MOST_KEPT_BYTES, KeptRows
+from lakebloom.store.kept_rows import KeptRows
 from lakebloom.store.records import FORMAT_VERSION, TileRecord
+from lakebloom.tuning import KEPT_ROW_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -128,7 +129,7 @@ class TileReader:
         kept = self._kept()
         if kept is not None:
             missing = kept.missing(blocks)
-            if len(missing) * BYTES_PER_BLOCK * self.tile.num_units <= MOST_KEPT_BYTES // 2:
+            if len(missing) * BYTES_PER_BLOCK * self.tile.num_units <= KEPT_ROW_BYTES // 2:
                 if missing:
                     self._read(missing, kept)
                 return kept.all(blocks)

@@ -12,9 +12,10 @@ import pytest
 from lakebloom import BloomIndexConfig, Lakebloom
 from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, LakebloomError, NoFilesError
 from lakebloom.index.build.advise import advise_on_path
-from lakebloom.index.build.column_sampling import KEYS, sampled_columns
+from lakebloom.index.build.column_sampling import sampled_columns
 from lakebloom.tables.listing.listing import list_files
 from lakebloom.tables.parquet.columns import ColumnSpec
+from lakebloom.tuning import ADVISED_KEYS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +65,7 @@ def test_counts_are_those_of_the_files(table: Path) -> None:
             assert (found.least, found.greatest) == ((min(known), max(known)) if known else (None, None))
             assert found.keys <= set(known)
             assert bool(found.keys) == bool(known)
-            assert len(found.keys) < 4 * KEYS
+            assert len(found.keys) < 4 * ADVISED_KEYS
 
 
 def test_a_value_chosen_in_one_file_is_chosen_in_all_that_hold_it(table: Path) -> None:

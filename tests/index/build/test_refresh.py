@@ -207,7 +207,7 @@ def test_full_makes_one_segment_for_each_set_of_types(lake: Lake) -> None:
 
 
 def test_segments_that_are_large_enough_stay_as_they_are(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(optimize, "_MAX_MERGED_BYTES", 1)
+    monkeypatch.setattr(optimize, "MERGED_BYTES", 1)
     lake.fill(range(4))
     lake.create()
     before = lake.entry().segments

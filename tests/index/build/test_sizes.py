@@ -160,7 +160,7 @@ def test_a_unit_too_large_to_hold_its_hashes(
     tmp_path: Path, absent: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It becomes a filter sized by its rows, folded when its values are known."""
-    monkeypatch.setattr("lakebloom.index.build.tile_builder._MAX_PENDING_HASHES", 20_000)
+    monkeypatch.setattr("lakebloom.index.build.tile_builder.PENDING_HASHES", 20_000)
     lake, bits = made_of(tmp_path / "unique", np.arange(300_000))
     assert bits <= ALLOWED * 10.5
     (layers,) = filters(lake, NAME)

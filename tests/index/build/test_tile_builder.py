@@ -33,7 +33,7 @@ class Tiles:
 
 @pytest.fixture
 def tiles(monkeypatch: pytest.MonkeyPatch) -> Tiles:
-    monkeypatch.setattr(tile_builder, "_MAX_PENDING_HASHES", LIMIT)
+    monkeypatch.setattr(tile_builder, "PENDING_HASHES", LIMIT)
     return Tiles()
 
 

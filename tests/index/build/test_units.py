@@ -95,7 +95,7 @@ def test_spans_cover_every_row_once(counts: list[int], granularity: Granularity)
 
 def test_small_batches_make_no_difference(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Zones do not end where batches do."""
-    monkeypatch.setattr("lakebloom.tables.parquet.batches._MAX_ROWS", 2)
+    monkeypatch.setattr("lakebloom.tables.parquet.batches.BUILD_BATCH_ROWS", 2)
     lake.write("a", {"k": pa.array(KEYS, pa.int64())}, row_group_size=7)
     lake.create(BloomIndexConfig(NAME, ["k"], granularity=3, fpp=1e-6))
     assert [unit[1:3] + unit[5] for unit in facts(lake)] == [(0, 3, 1), (3, 3, 2), (6, 3, 0), (9, 2, 0)]

@@ -166,7 +166,7 @@ def test_many_files_change_in_one_task(lake: Lake, monkeypatch: pytest.MonkeyPat
 def test_tiles_that_were_written_before_a_file_changed_are_taken_back(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lakebloom.index.build.tile_builder._MAX_PENDING_HASHES", 10)
+    monkeypatch.setattr("lakebloom.index.build.tile_builder.PENDING_HASHES", 10)
     Watch(monkeypatch, lake.table / "f2.parquet", "after them", replaced)
     report = lake.create(BloomIndexConfig(NAME, ["k", "s"], granularity=7, global_filter=True), tasks=1)
     assert [skipped.code for skipped in report.skipped] == ["FILE_CHANGED"]
@@ -287,7 +287,7 @@ def test_a_lookup_reads_a_new_file_that_is_replaced_while_it_is_read(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, embedded: bool
 ) -> None:
     """Of a file that no index knows, neither the footer that was kept nor what its filters said holds for another."""
-    monkeypatch.setattr(row_groups, "_LARGE_BYTES", 0 if embedded else 1 << 30)
+    monkeypatch.setattr(row_groups, "EMBEDDED_FILE_BYTES", 0 if embedded else 1 << 30)
     lake.create(BloomIndexConfig(NAME, ["k"], granularity="row_group"))
     options = {**PLAIN, "bloom_filter_options": {"k": {"ndv": 10, "fpp": 1e-4}}}
     opened = TableRows.opened

@@ -198,7 +198,7 @@ def test_long_lists_are_asked_of_each_file_in_part(
     lake: Lake, granularity: str | int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lists are cut down for each file; what they find must not change, in any place of a predicate."""
-    monkeypatch.setattr(shorten, "_MAX_PAIRS", 200)
+    monkeypatch.setattr(shorten, "SHORTENED_PAIRS", 200)
     lake.fill(range(5))
     lake.create(BloomIndexConfig(NAME, ["k", "s"], granularity=granularity, fpp=0.2))
     reader = lake.open()
@@ -226,7 +226,7 @@ def test_long_lists_are_asked_of_each_file_in_part(
 
 @needs_filters_of_arrow
 def test_filters_inside_new_files_are_asked_before_their_pages(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_groups, "_LARGE_BYTES", 0)
+    monkeypatch.setattr(row_groups, "EMBEDDED_FILE_BYTES", 0)
     lake.fill(range(2))
     lake.create()
     options = {"k": {"ndv": 10, "fpp": 1e-4}, "s": {"ndv": 10, "fpp": 1e-4}}
@@ -262,7 +262,7 @@ def test_filters_over_nanoseconds_are_not_asked_for_microseconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spark reads a timestamp of 7001 ns as one of 7 us."""
-    monkeypatch.setattr(row_groups, "_LARGE_BYTES", 0)
+    monkeypatch.setattr(row_groups, "EMBEDDED_FILE_BYTES", 0)
     lake = Lake(tmp_path, {"t": "timestamp"})
     lake.write("old", {"t": pa.array([1], pa.timestamp("us", "UTC"))})
     lake.create(BloomIndexConfig(NAME, ["t"]))

@@ -45,7 +45,7 @@ def test_a_good_index(lake: Lake, granularity: str | int) -> None:
 def test_small_batches_make_no_difference(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     lake.fill(range(2))
     lake.create(BloomIndexConfig(NAME, ["k", "n"], granularity=7))
-    monkeypatch.setattr("lakebloom.tables.parquet.batches._MAX_ROWS", 3)
+    monkeypatch.setattr("lakebloom.tables.parquet.batches.BUILD_BATCH_ROWS", 3)
     report = lake.open().verify_index(NAME)
     assert (report.ok, report.values_checked, report.false_negatives) == (True, 40 + 32, 0)
 

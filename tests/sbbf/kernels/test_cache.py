@@ -22,7 +22,7 @@ BITS = """
 import sys
 import lakebloom
 from lakebloom import Sbbf
-from lakebloom.sbbf.kernels import load_compiled
+from lakebloom.sbbf.kernels.choose import load_compiled
 assert lakebloom.__file__.startswith(sys.argv[1]), lakebloom.__file__
 load_compiled()
 f = Sbbf(4)

@@ -12,10 +12,11 @@ import pytest
 import xxhash
 
 from lakebloom import Sbbf, hash_values
-from lakebloom.sbbf import kernels as kernels_module
 from lakebloom.sbbf.hashing.encoding import CANONICAL
 from lakebloom.sbbf.hashing.hash_values import prepare
-from lakebloom.sbbf.kernels import choose, compiled, portable
+from lakebloom.sbbf.kernels import choose as choosing
+from lakebloom.sbbf.kernels import compiled, portable, single
+from lakebloom.sbbf.kernels.choose import choose
 from tests.sbbf.reference import ReferenceFilter
 
 
@@ -88,6 +89,20 @@ def test_tiles_are_checked_as_their_filters_are(kernels: ModuleType) -> None:
         assert (out == (asked & expected)).all()
 
 
+def test_one_value_is_found_in_blocks_as_the_kernels_find_it() -> None:
+    rng = np.random.default_rng(9)
+    blocks = rng.integers(0, 2**32, (2000, 8), dtype=np.uint32) | rng.integers(0, 2**32, (2000, 8), dtype=np.uint32)
+    asked = np.arange(0, 2000, 3)
+    for h in rng.integers(0, 2**64, 50, dtype=np.uint64):
+        mask = portable.masks(np.array([h]))
+        assert np.array(single.mask_of(int(h))).view(np.uint32).tolist() == mask[0].tolist()
+        expected = portable.contain(blocks, np.repeat(mask, 2000, axis=0))
+        found = single.which_contain(blocks.view(np.uint64), single.mask_of(int(h)))
+        assert found.tolist() == np.flatnonzero(expected).tolist()
+        found = single.which_contain(blocks.view(np.uint64), single.mask_of(int(h)), asked)
+        assert found.tolist() == asked[expected[asked]].tolist()
+
+
 def test_the_extreme_hashes_stay_inside_the_filter(kernels: ModuleType) -> None:
     hashes = np.array([0, 2**64 - 1, 2**32 - 1, 2**63], dtype=np.uint64)
     guarded = np.zeros((9, 8), dtype=np.uint32)
@@ -102,7 +117,7 @@ def test_the_extreme_hashes_stay_inside_the_filter(kernels: ModuleType) -> None:
 def test_many_long_values_are_gathered_in_groups(
     kernels: ModuleType, kind: pa.DataType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(portable, "_GATHERED_BYTES", 1000)
+    monkeypatch.setattr(portable, "GATHERED_BYTES", 1000)
     rng = np.random.default_rng(5)
     values = [rng.bytes(size) for size in [0, 7, 300, 300, 999, 1000, 1001, 5000, 300, 0] * 4]
     assert hash_values(pa.array(values, kind)).tolist() == [xxhash.xxh64_intdigest(value) for value in values]
@@ -135,7 +150,7 @@ def test_read_only_hashes_are_inserted_and_checked(kernels: ModuleType) -> None:
 def fresh_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget that the compiled kernels are loaded, and what was hashed so far."""
     monkeypatch.delitem(sys.modules, compiled.__name__)
-    monkeypatch.setattr(kernels_module, "_values_so_far", 0)
+    monkeypatch.setattr(choosing, "_values_so_far", 0)
 
 
 @pytest.mark.usefixtures("fresh_process")

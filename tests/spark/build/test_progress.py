@@ -27,7 +27,7 @@ def assert_monotone(seen: list[Progress]) -> None:
 def test_progress(lake: Lakebloom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from lakebloom.spark.build import progress
 
-    monkeypatch.setattr(progress, "_INTERVAL_S", 0.01)
+    monkeypatch.setattr(progress, "PROGRESS_INTERVAL_S", 0.01)
     table = keys(tmp_path / "t", *(range(i, i + 100) for i in range(0, 800, 100)))
     size_bytes = sum(file.stat().st_size for file in table.iterdir())
     seen: list[Progress] = []

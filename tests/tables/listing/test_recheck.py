@@ -84,7 +84,7 @@ def table(tmp_path: Path) -> Path:
 @pytest.fixture(params=["watched by name", "watched from above", "not watched", "reached by a link"])
 def root(request: pytest.FixtureRequest, table: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     if request.param == "watched from above":
-        monkeypatch.setattr(recheck, "_FEW_DIRECTORIES", 1)
+        monkeypatch.setattr(recheck, "FEW_DIRECTORIES", 1)
     if request.param == "not watched":
         monkeypatch.setattr(Watch, "is_quiet", lambda self: False)
     if request.param == "reached by a link":

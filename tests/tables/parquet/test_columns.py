@@ -202,7 +202,7 @@ def test_whatever_the_batches_the_rows_are_the_same(
     table = {"v": pa.array(values, pa.string()), "s": numbers}
     write(path, table, row_group_size=group_rows, use_dictionary=use_dictionary)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batches, "_MAX_ROWS", batch_rows)
+        patch.setattr(batches, "BUILD_BATCH_ROWS", batch_rows)
         v, n = read(path, v="string", **{"s.n": "bigint"})
     assert v.to_pylist() == values
     assert n.to_pylist() == list(range(len(values)))

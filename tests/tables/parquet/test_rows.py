@@ -121,7 +121,7 @@ def test_bytes_are_strings_without_being_decoded(tmp_path: Path) -> None:
 
 
 def test_batches_have_few_rows_or_few_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "_BATCH_ROWS", 30)
+    monkeypatch.setattr(rows, "BATCH_ROWS", 30)
     columns = {"k": range(100), "s": ["x" * 100] * 100}
     options = {"writing": {"row_group_size": 50, "use_dictionary": False}}
     table, file = table_of(tmp_path, columns, ("k", "long"), ("s", "string"), ("none", "long"), **options)
@@ -129,7 +129,7 @@ def test_batches_have_few_rows_or_few_bytes(tmp_path: Path, monkeypatch: pytest.
     assert [batch.num_rows for batch in table.batches(file, None, schema)] == [30, 20, 30, 20]
     assert [batch["k"][0].as_py() for batch in table.batches(file, [1], schema)] == [50, 80]
     assert [batch.num_rows for batch in table.batches(file, None, table.schema_of(["none"]))] == [30, 20, 30, 20]
-    monkeypatch.setattr(rows, "_BATCH_BYTES", 1000)
+    monkeypatch.setattr(rows, "BATCH_BYTES", 1000)
     assert max(batch.num_rows for batch in table.batches(file, None, schema)) < 10
 
 

@@ -18,6 +18,7 @@ from lakebloom.tables.file_identity import is_reachable
 from lakebloom.tables.listing.listing import list_files
 from lakebloom.tables.parquet.columns import ColumnSpec
 from lakebloom.tables.spark_schema import leaf_types
+from lakebloom.tuning import ADVISED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["advise_columns", "advise_on_path"]
-
-_MOST_BYTES = 256 << 20
-"""What is read of a table where no cluster reads it."""
 
 
 def advise_on_path(
@@ -57,7 +55,7 @@ def advise_columns(
     possible = [spec for spec in wanted if not why_not[spec.path]]
     shape = _shape(record, files, possible, options)
     if sample is None:
-        some = chosen_files(files, _MOST_BYTES)
+        some = chosen_files(files, ADVISED_BYTES)
         found = sampled_columns(some, possible, options, case_sensitive=record.case_sensitive)
     else:
         found = sample(possible)

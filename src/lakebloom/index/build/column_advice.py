@@ -15,6 +15,7 @@ from lakebloom.display.tables import Printable, amount
 from lakebloom.index.build import sizes
 from lakebloom.sbbf import sizing
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
+from lakebloom.tuning import FEW_FILES, GOOD_SKIP, LARGE_INDEX, LITTLE_GAIN, LITTLE_SKIP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,11 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ColumnAdvice", "ColumnSample", "FileSample", "TableShape", "Verdict", "refused", "worth"]
 
-_FEW_FILES = 8
-"""With fewer, filters for files skip little; row groups are more."""
-_LITTLE_SKIP, _GOOD_SKIP = 0.3, 0.7
-_LITTLE_GAIN = 0.1
-_LARGE = 0.25
 _FLOATING = ("float", "double")
 
 
@@ -118,7 +114,7 @@ def worth(sample: ColumnSample, table: TableShape) -> ColumnAdvice:
     files = [file for file in sample.files if file.distinct]
     if not files:
         return refused(sample.column, sample.type, "all values are NULL in the files looked at")
-    by_row_group = table.files < _FEW_FILES and table.row_groups >= 2
+    by_row_group = table.files < FEW_FILES and table.row_groups >= 2
     groups = table.row_groups if by_row_group else 1.0
     units = table.files * groups
     fpp = sizing.auto_fpp(round(units))
@@ -148,15 +144,15 @@ def _judged(
     type: str, table: TableShape, skip: float, minmax_skip: float, holding: float, index_bytes: int
 ) -> tuple[Verdict, str]:
     held = f"a value is in {holding:.3g} of {table.files:,} file{'s' * (table.files != 1)}"
-    if skip < _LITTLE_SKIP:
+    if skip < LITTLE_SKIP:
         return Verdict.NO, f"too few to skip: {held}"
-    if skip - minmax_skip < _LITTLE_GAIN:
+    if skip - minmax_skip < LITTLE_GAIN:
         return Verdict.NO, f"clustered: minimum and maximum skip {minmax_skip:.0%} without it"
     if type in _FLOATING:
         return Verdict.MAYBE, f"{held}, but equality with a {type} is seldom asked"
-    if index_bytes > _LARGE * table.size_bytes:
+    if index_bytes > LARGE_INDEX * table.size_bytes:
         return Verdict.MAYBE, f"{held}, but the index takes {index_bytes / max(1, table.size_bytes):.0%} of the data"
-    if skip < _GOOD_SKIP:
+    if skip < GOOD_SKIP:
         return Verdict.MAYBE, f"skips about half: {held}"
     return Verdict.YES, f"{held}; minimum and maximum skip {minmax_skip:.0%}"
 

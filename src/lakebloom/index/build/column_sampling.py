@@ -20,6 +20,7 @@ from lakebloom.index.threads import CORES, pool
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.tables.columns import format_name
 from lakebloom.tables.parquet.columns import ParquetColumns
+from lakebloom.tuning import ADVISED_FILES, ADVISED_HASHES, ADVISED_KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,19 +28,13 @@ if TYPE_CHECKING:
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.parquet.columns import ColumnSpec
 
-__all__ = ["KEYS", "chosen_files", "sampled_columns"]
-
-KEYS = 64
-"""About how many values of the file with the most different ones are compared with other files."""
-_HELD = 1024
-"""How many of the smallest hashes of a file are held until it is known how many files have in all."""
-_FILES = 24
+__all__ = ["chosen_files", "sampled_columns"]
 
 
 def chosen_files(files: Sequence[TableFile], most_bytes: int) -> list[TableFile]:
     """Choose files that are evenly spread, two at least, and no more than the limits allow."""
     mean_bytes = max(1, sum(file.size_bytes for file in files) // len(files))
-    count = min(len(files), _FILES, max(2, most_bytes // mean_bytes))
+    count = min(len(files), ADVISED_FILES, max(2, most_bytes // mean_bytes))
     return [files[number * len(files) // count] for number in range(count)]
 
 
@@ -60,7 +55,7 @@ def sampled_columns(
 
 def _samples(tallies: Sequence[_Tally | None]) -> tuple[FileSample, ...]:
     read = [tally for tally in tallies if tally is not None]
-    one_in = max([1, *(len(tally.hashes) // KEYS for tally in read)])
+    one_in = max([1, *(len(tally.hashes) // ADVISED_KEYS for tally in read)])
     return tuple(tally.sample(np.uint64((1 << 64) // one_in - 1)) for tally in read)
 
 
@@ -86,11 +81,11 @@ class _Tally:
             return
         hashes, _ = hash_array(known)
         unique, places = np.unique(hashes, return_index=True)
-        fresh = [(int(h), int(place)) for h, place in zip(unique[:_HELD], places[:_HELD], strict=True)]
+        fresh = zip(unique[:ADVISED_HASHES].tolist(), places[:ADVISED_HASHES].tolist(), strict=True)
         for number, place in fresh:
             if number not in self.held:
                 self.held[number] = known[place].as_py()
-        self.held = dict(sorted(self.held.items())[:_HELD])
+        self.held = dict(sorted(self.held.items())[:ADVISED_HASHES])
         self.hashes = np.union1d(self.hashes, unique)
         extremes = pc.min_max(known).as_py()
         self.least = extremes["min"] if self.least is None else min(self.least, extremes["min"])

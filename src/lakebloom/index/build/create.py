@@ -21,7 +21,6 @@ from lakebloom.index.build import estimate
 from lakebloom.index.build.price import PriceTag
 from lakebloom.index.build.report import BuildReport
 from lakebloom.index.build.run import (
-    MOST_GLOBAL_FPP,
     PARQUET,
     plan_build,
     require_buildable,
@@ -35,6 +34,7 @@ from lakebloom.store.global_filters import write_global
 from lakebloom.store.log import WRITER, now_ms
 from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, GlobalRecord
 from lakebloom.tables.columns import ColumnNames, arrow_type, format_name
+from lakebloom.tuning import MOST_GLOBAL_FPP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -25,6 +25,7 @@ from lakebloom.tables.parquet.footer import ArrowFooter, read_arrow_footer
 from lakebloom.tables.parquet.open import open_source, parquet_file, reading
 from lakebloom.tables.parquet.paths import find_leaf
 from lakebloom.tables.parquet.types import describe, require_readable
+from lakebloom.tuning import WORST_UNION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FileFilters", "TakenFilter", "filters_of"]
 
-_WORST_UNION = 0.1
-"""Filters of row groups are sized for these. Beyond this rate their union says too little about a file."""
 _PLAIN_FAMILIES: dict[str, frozenset[Family]] = {
     "int": frozenset({"int32", "uint8", "uint16"}),
     "bigint": frozenset({"int64"}),
@@ -200,6 +199,6 @@ def _union(taken: list[TakenFilter]) -> TakenFilter:
     union = filled[0].fold(blocks)
     for other in filled[1:]:
         union |= other.fold(blocks)
-    if len(filled) > 1 and union.fpp > _WORST_UNION:
+    if len(filled) > 1 and union.fpp > WORST_UNION:
         raise _RefusedError(f"merged for a file, its filters would have a false-positive rate of {union.fpp:.0%}")
     return TakenFilter(union, null_count)

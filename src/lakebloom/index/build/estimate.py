@@ -9,12 +9,11 @@ from lakebloom.errors import IndexTooLargeError
 from lakebloom.index.build import sizes
 from lakebloom.sbbf import sizing
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
+from lakebloom.tuning import ALWAYS_ALLOWED_BYTES
 
 if TYPE_CHECKING:
     from lakebloom.index.settings import Settings
     from lakebloom.index.units import Shape
-
-_ALWAYS_ALLOWED_BYTES = 16 << 20
 
 
 def filter_bytes(shape: Shape, num_columns: int, fpp: float, expected_items: int | None) -> int:
@@ -30,7 +29,7 @@ def require_size(index_bytes: int, source_bytes: int, settings: Settings) -> Non
     """Raise IndexTooLargeError for an index that is larger than allowed."""
     allowed = settings.max_index_bytes
     if allowed is None:
-        allowed = max(source_bytes // 4, _ALWAYS_ALLOWED_BYTES)
+        allowed = max(source_bytes // 4, ALWAYS_ALLOWED_BYTES)
     if index_bytes > allowed:
         raise IndexTooLargeError(
             f"the index would be larger than the {allowed:,} bytes allowed ({amount(allowed)})",

@@ -11,6 +11,7 @@ from lakebloom.errors import BuildFailedError, LakebloomError
 from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup, GroupResult
 from lakebloom.index.build.task import build_segment
 from lakebloom.tables.file_identity import is_object
+from lakebloom.tuning import OPEN_LOCAL_BYTES, OPEN_OBJECT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -21,16 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["build_here", "is_small"]
 
-_OPEN_LOCAL_BYTES = 64 << 10
-_OPEN_OBJECT_BYTES = 1 << 20
-"""Opening a file takes as long as reading about so many bytes of it."""
-
 
 def is_small(files: Iterable[TableFile], max_bytes: int) -> bool:
     """Tell whether reading some files, one after the other, is less work than reading ``max_bytes``."""
     work = 0
     for file in files:
-        work += file.size_bytes + (_OPEN_OBJECT_BYTES if is_object(file.uri) else _OPEN_LOCAL_BYTES)
+        work += file.size_bytes + (OPEN_OBJECT_BYTES if is_object(file.uri) else OPEN_LOCAL_BYTES)
         if work > max_bytes:
             return False
     return True

@@ -15,6 +15,7 @@ import msgspec
 
 from lakebloom.index.operation import new_operation_id
 from lakebloom.store.records import Granularity, SegmentRecord
+from lakebloom.tuning import SHARD_BYTES, SHARD_FILES, TASKS_PER_CORE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from lakebloom.store.records import SourceRecord
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.parquet.columns import ColumnSpec
-
-GLOBAL_BLOCK_STEP = 5040
-"""Global filters have a multiple of this many blocks: it has many divisors, so folding can stop close to any size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +159,6 @@ class Builder(Protocol):
         """Write one segment for each group of files."""
 
 
-_TASKS_PER_CORE = 2
-_MAX_GROUP_BYTES = 8 << 30
-_MAX_GROUP_FILES = 5000
-
-
 def group_files(files: Sequence[TableFile], parallelism: int) -> list[FileGroup]:
     """Divide files into segments: few, because each costs a lookup a read; even, because tasks should end together."""
     if not files:
@@ -173,9 +166,9 @@ def group_files(files: Sequence[TableFile], parallelism: int) -> list[FileGroup]
     total = sum(file.size_bytes for file in files)
     wanted = max(
         1,
-        min(len(files), _TASKS_PER_CORE * parallelism),
-        -(-total // _MAX_GROUP_BYTES),
-        -(-len(files) // _MAX_GROUP_FILES),
+        min(len(files), TASKS_PER_CORE * parallelism),
+        -(-total // SHARD_BYTES),
+        -(-len(files) // SHARD_FILES),
     )
     # A file weighs at least the cost of opening it.
     weights = [file.size_bytes + (1 << 16) for file in files]

@@ -22,7 +22,6 @@ from lakebloom.index.build.create import require_something, store_globals, summa
 from lakebloom.index.build.plan import BuildResult
 from lakebloom.index.build.report import BuildReport
 from lakebloom.index.build.run import (
-    MOST_GLOBAL_FPP,
     grows_at,
     plan_build,
     require_takeable,
@@ -41,6 +40,7 @@ from lakebloom.store.global_filters import read_global, write_global
 from lakebloom.tables.columns import format_name
 from lakebloom.tables.file_identity import unlike
 from lakebloom.tables.spark_schema import leaf_types
+from lakebloom.tuning import MOST_GLOBAL_FPP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

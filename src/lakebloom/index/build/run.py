@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import InvalidArgumentError
 from lakebloom.index.build import estimate
-from lakebloom.index.build.plan import GLOBAL_BLOCK_STEP, BuildPlan, BuildResult, group_files
+from lakebloom.index.build.plan import BuildPlan, BuildResult, group_files
 from lakebloom.index.operation import discard
 from lakebloom.index.units import Shape, sample_shape
 from lakebloom.sbbf import sizing
@@ -17,6 +17,7 @@ from lakebloom.storage import require_writable
 from lakebloom.storage.permissions import match_table
 from lakebloom.tables.file_identity import is_reachable
 from lakebloom.tables.parquet.columns import ColumnSpec
+from lakebloom.tuning import GLOBAL_BLOCK_STEP, GLOBAL_FPP, MOST_GLOBAL_FPP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from lakebloom.tables.file_identity import TableFile
 
 PARQUET = "parquet"
-_GLOBAL_FPP = 0.01
-MOST_GLOBAL_FPP = 0.5
-"""A global filter that lets through more than this is not worth its bytes, and is left out."""
 _LOOK_AGAIN_S = (0.5, 1.0, 1.5)
 """When to look for files of tasks that were cancelled: Spark gives their processes two seconds."""
 
@@ -161,4 +159,4 @@ def grows_at(config: ConfigRecord) -> float:
 
 
 def _global_fpp(config: ConfigRecord) -> float:
-    return max(config.fpp if config.fpp is not None else _GLOBAL_FPP, 1e-3)
+    return max(config.fpp if config.fpp is not None else GLOBAL_FPP, 1e-3)

@@ -14,15 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakebloom.sbbf import sizing
+from lakebloom.tuning import CACHED_ANSWERS, COUNTING_FACTOR, SIZE_GRID_BITS, TILE_WASTE, UNIQUE_ENOUGH
 
 if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import HashArray
 
-_MAX_WASTE = 0.10
-"""How much larger than the sum of its units' own sizes a tile may be."""
-_GRID_BITS = 7
-_COUNTING_FACTOR = 8
-_UNIQUE_ENOUGH = 0.98
 _LEAST_EXACT_RATE = 1e-9
 """Below it rounding spoils the sum of powers."""
 
@@ -36,20 +32,20 @@ def distinct(*parts: HashArray) -> int:
     count = sum(map(len, parts))
     if count < 2:
         return count
-    bits = (count * _COUNTING_FACTOR - 1).bit_length()
+    bits = (count * COUNTING_FACTOR - 1).bit_length()
     cells = np.zeros(1 << bits, dtype=np.bool_)
     for hashes in parts:
         cells[(hashes >> np.uint64(64 - bits)).astype(np.int64)] = True
     used = int(np.count_nonzero(cells))
     estimate = -len(cells) * math.log1p(-used / len(cells))
-    if estimate > _UNIQUE_ENOUGH * count:
+    if estimate > UNIQUE_ENOUGH * count:
         return count
     load = estimate / len(cells)
     deviation = math.sqrt(len(cells) * (math.expm1(load) - load))
     return min(count, math.ceil(estimate + 2 * deviation))
 
 
-@lru_cache(maxsize=1024)  # files of a table tend to have the same number of rows
+@lru_cache(maxsize=CACHED_ANSWERS)  # files of a table tend to have the same number of rows
 def blocks_for(ndv: int, fpp: float) -> int:
     """Return the blocks of one layer of a unit's filter whose layers together keep ``fpp``.
 
@@ -79,7 +75,7 @@ def on_grid(blocks: int) -> int:
     >>> on_grid(127), on_grid(1030), on_grid(1040)
     (127, 1040, 1040)
     """
-    step = 1 << max(0, blocks.bit_length() - _GRID_BITS)
+    step = 1 << max(0, blocks.bit_length() - SIZE_GRID_BITS)
     return -(-blocks // step) * step
 
 
@@ -95,7 +91,7 @@ def classes(sizes: list[int]) -> list[tuple[int, list[int]]]:
         needed += sizes[unit]
         if groups:
             blocks, members = groups[-1]
-            if blocks * (len(members) + 1) <= (1 + _MAX_WASTE) * needed:
+            if blocks * (len(members) + 1) <= (1 + TILE_WASTE) * needed:
                 members.append(unit)
                 continue
         groups.append((sizes[unit], [unit]))

@@ -18,6 +18,7 @@ from lakebloom.sbbf import sizing
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.layers import mix
+from lakebloom.tuning import PENDING_HASHES, TILE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
 _Unit = TypeVar("_Unit")
 
 _HASH_BYTES = 8
-_MAX_PENDING_HASHES = 8 << 20
-"""64 MiB of hashes, over all columns and units at hand."""
-_MAX_TILE_BYTES = 64 << 20
-"""A tile and its copies stay well below a task's memory."""
 
 
 @dataclass(slots=True)
@@ -74,7 +71,7 @@ class TileBuilder:
         """Add values to the unit that was begun; ``rows_in_unit`` bounds how many it will have."""
         current = self._open[column]
         assert current is not None
-        if current.filters is None and self.pending + len(hashes) > _MAX_PENDING_HASHES:
+        if current.filters is None and self.pending + len(hashes) > PENDING_HASHES:
             self.flush()
             self._start_filters(len(hashes), rows_in_unit)
         if current.filters is None:
@@ -95,7 +92,7 @@ class TileBuilder:
         blocks = self._fixed_blocks or _foldable(sizes.blocks_for(rows_in_unit, self._fpp))
         columns = [column for column in self._open if column is not None and column.filters is None]
         for column in sorted(columns, key=lambda column: column.pending, reverse=True):
-            if self.pending + coming <= _MAX_PENDING_HASHES:
+            if self.pending + coming <= PENDING_HASHES:
                 return
             column.filters = [Sbbf(blocks) for _ in range(self._num_layers)]
             for part in column.parts:
@@ -109,7 +106,7 @@ class TileBuilder:
         assert current is not None
         self._closed[column].append(current)
         self._open[column] = None
-        if self.pending > _MAX_PENDING_HASHES or current.filters is not None:
+        if self.pending > PENDING_HASHES or current.filters is not None:
             self.flush()
 
     def flush(self) -> None:
@@ -160,7 +157,7 @@ class TileBuilder:
 
 def _tiles_of(units: list[_Unit], blocks: int) -> Iterator[list[_Unit]]:
     """Divide units whose filters have so many blocks into tiles that fit into memory."""
-    step = max(1, _MAX_TILE_BYTES // (BYTES_PER_BLOCK * blocks))
+    step = max(1, TILE_BYTES // (BYTES_PER_BLOCK * blocks))
     return (units[start : start + step] for start in range(0, len(units), step))
 
 

@@ -16,6 +16,7 @@ from lakebloom.predicate.prune.shorten import Narrowing, long_lists
 from lakebloom.predicate.tree import Or
 from lakebloom.tables.file_identity import is_same
 from lakebloom.tables.listing.listing import stat_file
+from lakebloom.tuning import OPEN_OBJECT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from lakebloom.tables.parquet.rows import TableRows
 
 Unindexed: TypeAlias = Literal["scan", "skip", "error"]
-
-_OPEN_COST_BYTES = 1 << 20
 
 
 class Read(msgspec.Struct, frozen=True):
@@ -120,7 +119,7 @@ def packed(reads: Sequence[Read], counts: Mapping[TableFile, int], target_bytes:
             tasks.append(tuple(task))
             task, size = [], 0.0
         task.append(part)
-        size += part_bytes + _OPEN_COST_BYTES
+        size += part_bytes + OPEN_OBJECT_BYTES
     return [*tasks, tuple(task)] if task else tasks
 
 

@@ -16,7 +16,7 @@ from lakebloom.errors import DataFileError, InvalidArgumentError, NotFoundError,
 from lakebloom.index.current_table import recorded_table
 from lakebloom.index.lookup.file_reads import Read, Unindexed, candidate_reads, reads_of, unindexed_reads
 from lakebloom.index.query.reader import require_predicate
-from lakebloom.index.threads import CORES, REQUESTS, pool
+from lakebloom.index.threads import CORES, pool
 from lakebloom.predicate.prune.row_groups import groups_that_can_match
 from lakebloom.predicate.rows.evaluate import row_mask
 from lakebloom.predicate.tree import columns as columns_of
@@ -25,6 +25,7 @@ from lakebloom.tables.file_identity import is_same
 from lakebloom.tables.listing.inventory import Inventory
 from lakebloom.tables.listing.listing import is_remote, stat_file
 from lakebloom.tables.parquet.rows import TableRows, rows_without_columns
+from lakebloom.tuning import REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -15,6 +15,7 @@ import numpy as np
 from lakebloom.display.tables import Printable
 from lakebloom.sbbf import estimates
 from lakebloom.tables.columns import format_name
+from lakebloom.tuning import HEALTH_BLOCKS, HEALTH_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
     from lakebloom.store.segments import Segment
 
 __all__ = ["ColumnHealth", "SegmentHealth", "column_health", "segment_health"]
-
-_MOST_BLOCKS = 256
-_MOST_BYTES = 16 << 20
-"""What is read of one tile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ def segment_health(snapshot: Snapshot) -> list[SegmentHealth]:
 
 
 def _of_segment(segment: Segment, number: int, name: str) -> SegmentHealth:
-    samples = segment.samples(number, _MOST_BYTES, _MOST_BLOCKS)
+    samples = segment.samples(number, HEALTH_BYTES, HEALTH_BLOCKS)
     units = [layers[0].shape[1] for layers in samples.values()]
     fills = [float(np.mean([estimates.fills(words) for words in layers])) for layers in samples.values()]
     # A value must pass all layers.

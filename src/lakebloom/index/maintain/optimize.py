@@ -15,6 +15,7 @@ from lakebloom.index.operation import discarding, new_operation_id, require_stor
 from lakebloom.index.reports import OperationReport
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.store.merge import merge_segments
+from lakebloom.tuning import MERGED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import BoolArray
     from lakebloom.store.records import Entry, GlobalRecord, SegmentRecord
     from lakebloom.store.segments import Segment
-
-_MAX_MERGED_BYTES = 512 << 20
-"""A merged segment's tiles are held in memory one group at a time; this bounds them."""
 
 
 def optimize_index(catalog: Catalog, name: str, progress: Report | None = None) -> OperationReport:
@@ -142,7 +140,7 @@ def _groups(snapshot: Snapshot, keep: Sequence[BoolArray]) -> list[list[tuple[Se
             continue
         same_types = groups.setdefault(segment.record.types, [[]])
         size = segment.record.size_bytes + sum(other.record.size_bytes for other, _ in same_types[-1])
-        if same_types[-1] and size > _MAX_MERGED_BYTES:
+        if same_types[-1] and size > MERGED_BYTES:
             same_types.append([])
         same_types[-1].append((segment, kept))
     return [group for same_types in groups.values() for group in same_types if group]

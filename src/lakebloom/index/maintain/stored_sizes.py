@@ -12,6 +12,7 @@ from lakebloom.parquet.inspection import dictionary_bytes
 from lakebloom.tables.columns import format_name
 from lakebloom.tables.file_identity import is_reachable
 from lakebloom.tables.parquet.paths import find_leaf
+from lakebloom.tuning import SAMPLED_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["StoredColumn", "stored_columns"]
-
-_SAMPLED_FILES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ def stored_columns(entry: Entry, files: Sequence[TableFile], options: Mapping[st
     if entry.source.format != "parquet" or not files or not all(is_reachable(file.uri) for file in files):
         return []
     sampled: list[tuple[TableFile, list[tuple[int, int | None]]]] = []
-    for file in files[:: -(-len(files) // _SAMPLED_FILES)]:
+    for file in files[:: -(-len(files) // SAMPLED_FILES)]:
         try:
             sampled.append((file, _chunks(entry, file, options)))
         except LakebloomError:  # it is damaged, encrypted or gone, and others will do

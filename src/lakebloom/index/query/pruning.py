@@ -15,9 +15,10 @@ import numpy as np
 
 from lakebloom.index.query.views.read_schema import AsRead, ReadSchema
 from lakebloom.index.query.views.side_by_side import SideBySide
-from lakebloom.index.threads import CORES, REQUESTS, pool
+from lakebloom.index.threads import CORES, pool
 from lakebloom.predicate.prune.prune import Pruner
 from lakebloom.tables.schema import table_schema
+from lakebloom.tuning import LONG_LIST, REQUESTS, THREADED_PAIRS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,10 +31,6 @@ if TYPE_CHECKING:
     from lakebloom.tables.columns import ColumnPath
 
 __all__ = ["PrunedUnits", "prune", "resolver"]
-
-_MUCH_WORK, _MANY_VALUES = 200_000, 8
-"""From so many pairs of value and unit on threads are worth their while; a few values ask too little between one call
-and the next, and threads would wait for each other."""
 
 
 class PrunedUnits(NamedTuple):
@@ -74,7 +71,7 @@ def prune(
     ``hopeless`` is the share of units kept for nothing from which on a list of values is not asked at all.
     """
     pruner = Pruner(predicate, resolve=resolver(snapshot), hopeless=hopeless)
-    whole = _side_by_side(snapshot) if pruner.num_values < _MANY_VALUES else None
+    whole = _side_by_side(snapshot) if pruner.num_values < LONG_LIST else None
     units: Sequence[UnitFilters] = snapshot.segments if whole is None else [whole]
     schema = read_schema or _recorded_schema(snapshot)
     if schema is not None:
@@ -125,7 +122,7 @@ def _recorded_schema(snapshot: Snapshot) -> ReadSchema | None:
 def _ask_each(pruner: Pruner, segments: Sequence[UnitFilters], *, remote: bool) -> list[Pruned]:
     """Ask several segments, at the same time where there is much to ask, or where each waits for the network."""
     work = pruner.num_values * sum(segment.num_units for segment in segments)
-    is_much = work >= _MUCH_WORK and pruner.num_values >= _MANY_VALUES
+    is_much = work >= THREADED_PAIRS and pruner.num_values >= LONG_LIST
     workers = REQUESTS if remote else CORES if is_much else 1
     if len(segments) < 2 or workers < 2:
         return [pruner.can_match(segment) for segment in segments]

@@ -30,6 +30,7 @@ from lakebloom.storage.metered import Metered
 from lakebloom.tables.reader_settings import Matters, differing, has_field_ids, with_options
 from lakebloom.tables.schema import table_schema
 from lakebloom.tables.spark_schema import defaults
+from lakebloom.tuning import HOPELESS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
 __all__ = ["Advice", "Advisor", "Reading", "Unanswered", "why_not"]
 
 LOG = logging.getLogger("lakebloom")
-HOPELESS = 0.9
-"""From this share of files kept for nothing on, a list of values is not asked."""
 _REST_S = 30.0
 """How long an index that did not answer in time is left alone."""
 _CASE_SENSITIVE = "spark.sql.caseSensitive"

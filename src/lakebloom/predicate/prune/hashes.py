@@ -28,9 +28,10 @@ from lakebloom.predicate.rows.decimals import decimal_array, rescaled
 from lakebloom.predicate.spark_types import Kind, SparkType, fits, spark_type
 from lakebloom.predicate.tree import Literal
 from lakebloom.sbbf.hashing.hash_values import hash_array
-from lakebloom.sbbf.kernels.portable import SHORT_BYTES, hash_one
+from lakebloom.sbbf.kernels.single import hash_one
 from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.tables.columns import arrow_type
+from lakebloom.tuning import SHORT_BYTES
 
 if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import HashArray

@@ -57,6 +57,7 @@ from lakebloom.predicate.tree import (
     operands,
 )
 from lakebloom.tables.columns import ColumnPath
+from lakebloom.tuning import MAX_WHOLE_NUMBERS
 
 __all__ = [
     "AllOf",
@@ -72,8 +73,6 @@ __all__ = [
     "normalise",
 ]
 
-MAX_WHOLE_NUMBERS = 100
-"""A range of more whole numbers than this is not probed value by value. Conditions.java has the same number."""
 _MAX_DOUBLINGS = 6
 """How often, on the way down, a part may be needed for two truths at once; each time its normal form doubles."""
 

@@ -38,11 +38,10 @@ from lakebloom.predicate.spark_types import Kind, spark_type
 from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import Predicate
 from lakebloom.tables.columns import ColumnPath
+from lakebloom.tuning import MAX_LIST_VALUES
 
-__all__ = ["MAX_VALUES", "Pruned", "Pruner", "Resolver", "Unused", "Used", "can_match", "exact_name"]
+__all__ = ["Pruned", "Pruner", "Resolver", "Unused", "Used", "can_match", "exact_name"]
 
-MAX_VALUES = 10_000
-"""A longer list of values is not probed: each value costs a read, and nearly every unit contains one of them."""
 
 Resolver: TypeAlias = Callable[[ColumnPath], ColumnPath | None]
 """From a predicate's column to the index's; None if there is none. It decides about upper and lower case."""
@@ -93,7 +92,7 @@ def exact_name(column: ColumnPath) -> ColumnPath:
 
 
 def can_match(
-    predicate: Predicate, filters: UnitFilters, *, resolve: Resolver = exact_name, max_values: int = MAX_VALUES
+    predicate: Predicate, filters: UnitFilters, *, resolve: Resolver = exact_name, max_values: int = MAX_LIST_VALUES
 ) -> Pruned:
     """Tell which units can contain a row for which the predicate is TRUE. False is certain.
 
@@ -113,7 +112,7 @@ class Pruner:
         predicate: Predicate,
         *,
         resolve: Resolver = exact_name,
-        max_values: int = MAX_VALUES,
+        max_values: int = MAX_LIST_VALUES,
         hopeless: float = math.inf,
     ) -> None:
         self._normal = normalise(predicate)

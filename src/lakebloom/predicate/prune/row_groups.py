@@ -13,6 +13,7 @@ import numpy as np
 from lakebloom.predicate.prune.hashes import to_array
 from lakebloom.predicate.tree import And, Equals, IsIn, operands
 from lakebloom.tables.columns import format_name
+from lakebloom.tuning import EMBEDDED_FILE_BYTES, EMBEDDED_VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["groups_that_can_match"]
 
-_LARGE_BYTES = 4 << 20
-"""Reading a smaller file takes no longer than probing its filters."""
-_MAX_VALUES = 1000
 _NOT_PROBED = ("timestamp", "timestamp_ntz", "binary")
 """Filters of nanosecond columns have no hashes of microseconds; DuckDB once hashed texts instead of binary values."""
 
@@ -35,7 +33,7 @@ def groups_that_can_match(
     file: TableFile, predicate: Predicate, types: Mapping[ColumnPath, str]
 ) -> tuple[int, ...] | None:
     """Return the numbers of the row groups that can match; None for all of them."""
-    if file.size_bytes < _LARGE_BYTES or not file.uri.startswith("file:"):
+    if file.size_bytes < EMBEDDED_FILE_BYTES or not file.uri.startswith("file:"):
         return None
     kept = None
     for leaf in operands(predicate) if isinstance(predicate, And) else [predicate]:
@@ -55,5 +53,5 @@ def _probed(file: TableFile, leaf: Equals | IsIn, column_type: str) -> BoolArray
 
     literals = [leaf.value] if isinstance(leaf, Equals) else leaf.values
     values = [literal for literal in literals if not literal.is_null]  # NULL equals nothing
-    array = to_array(values, column_type) if 0 < len(values) <= _MAX_VALUES else None
+    array = to_array(values, column_type) if 0 < len(values) <= EMBEDDED_VALUES else None
     return None if array is None else np.any(might_contain(file.uri, format_name(leaf.column), array), axis=1)

@@ -12,6 +12,7 @@ import numpy as np
 
 from lakebloom.predicate.prune.hashes import to_hash
 from lakebloom.predicate.tree import And, IsIn, Or, operands
+from lakebloom.tuning import LONG_LIST, SHORTENED_PAIRS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,12 +23,7 @@ if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import HashArray
     from lakebloom.store.segments import Segment
 
-__all__ = ["LONG_LIST", "Narrowing", "long_lists"]
-
-LONG_LIST = 8
-"""Lists of at least this many values are shortened."""
-_MAX_PAIRS = 1 << 24
-"""How many (value, unit) pairs are tested at a time; each takes a byte."""
+__all__ = ["Narrowing", "long_lists"]
 
 
 def long_lists(predicate: Predicate) -> list[IsIn]:
@@ -59,7 +55,7 @@ class Narrowing:
 
     def of_units(self, segment: Segment, units: IntArray) -> list[Predicate]:
         """Return the shortened predicate for each of these units, all of which can match."""
-        step = max(1, _MAX_PAIRS // max(len(leaf.values) for leaf in self._lists))
+        step = max(1, SHORTENED_PAIRS // max(len(leaf.values) for leaf in self._lists))
         parts = (units[start : start + step] for start in range(0, len(units), step))
         return [shortened for part in parts for shortened in self._of_some(segment, part)]
 

@@ -12,18 +12,17 @@ from lakebloom.errors import typed_call
 from lakebloom.sbbf.hashing.buffers import validity
 from lakebloom.sbbf.hashing.encoding import CANONICAL, Encoding, encode, require_encoding
 from lakebloom.sbbf.hashing.layouts import Gathered
-from lakebloom.sbbf.kernels import choose
+from lakebloom.sbbf.kernels.choose import choose
 from lakebloom.sbbf.values.read import is_scalar, to_chunks
 from lakebloom.sbbf.values.unwrap import unwrapped
+from lakebloom.tuning import SLICE_VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lakebloom.sbbf.hashing.layouts import Layout
-    from lakebloom.sbbf.kernels import BoolArray, HashArray, Kernels
-
-SLICE_VALUES = 8192
-"""64 KiB of hashes: written by the hash kernel and read back by the filter kernel before they leave the cache."""
+    from lakebloom.sbbf.kernels import BoolArray, HashArray
+    from lakebloom.sbbf.kernels.choose import Kernels
 
 
 class Prepared(NamedTuple):

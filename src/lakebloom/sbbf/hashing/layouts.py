@@ -14,7 +14,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lakebloom.sbbf.kernels import ByteArray, HashArray, Kernels, OffsetArray
+    from lakebloom.sbbf.kernels import ByteArray, HashArray, OffsetArray
+    from lakebloom.sbbf.kernels.choose import Kernels
 
 _WIDEST_NUMBER = 16
 

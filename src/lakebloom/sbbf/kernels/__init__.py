@@ -1,80 +1,21 @@
-"""Bulk hashing and filtering, in two interchangeable forms.
+"""Bulk hashing and filtering in two interchangeable forms (``compiled``, ``portable``), and ``single`` for one value.
 
-``compiled`` (numba) is fast but takes half a second to load; ``portable`` (numpy) is there at once. ``choose`` picks
-by the amount of work, at once and so far, so that a lookup of a few keys never loads a compiler and a process that
-hashes all day does not go without one.
+``choose`` says which to take. The types here are those of the arrays that kernels work on.
 """
 
 from __future__ import annotations
 
-import importlib
-import sys
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from typing import Any
 
-__all__ = ["BoolArray", "ByteArray", "HashArray", "Kernels", "OffsetArray", "WordArray", "choose", "load_compiled"]
+    import numpy as np
+
+__all__ = ["BoolArray", "ByteArray", "HashArray", "OffsetArray", "WordArray"]
 
 HashArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint64]]"
 WordArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint32]]"
 ByteArray: TypeAlias = "np.ndarray[Any, np.dtype[np.uint8]]"
 BoolArray: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 OffsetArray: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
-
-_COMPILED = f"{__name__}.compiled"
-_BULK_VALUES = 100_000
-_BULK_BYTES = 256 << 10
-"""From here on the compiled kernels pay for their own loading; once loaded they serve everything."""
-_BULK_VALUES_SO_FAR = 1_000_000
-"""Small calls add up: after so many values the process is one that works in bulk."""
-
-_values_so_far = 0
-
-
-class Kernels(Protocol):
-    """What both forms offer."""
-
-    def hash_fixed(self, values: ByteArray, out: HashArray) -> None:
-        """Hash the rows of a [count, width] byte array."""
-
-    def hash_floats(self, values: ByteArray, out: HashArray) -> None:
-        """Hash IEEE numbers of 4 or 8 bytes, with one zero and one NaN."""
-
-    def hash_offsets(self, offsets: OffsetArray, data: ByteArray, out: HashArray) -> None:
-        """Hash ``data[offsets[i]:offsets[i + 1]]`` for each i."""
-
-    def hash_views(self, views: ByteArray, buffers: Sequence[ByteArray], out: HashArray) -> None:
-        """Hash Arrow string views, rows of a [count, 16] byte array that point into ``buffers``."""
-
-    def insert(self, words: WordArray, hashes: HashArray) -> None:
-        """Set the bits of each hash."""
-
-    def check(self, words: WordArray, hashes: HashArray, out: BoolArray) -> None:
-        """Tell for each hash whether all its bits are set."""
-
-    def check_tile(self, words: WordArray, rows: OffsetArray, hashes: HashArray, out: BoolArray) -> None:
-        """Clear ``out[i, j]`` where hash i is not in block j of row ``rows[i]``.
-
-        ``words`` are [rows, units, 8], ``out`` is [hashes, units]. What is False already is not looked at.
-        """
-
-
-def choose(count: int, size_bytes: int = 0) -> Kernels:
-    """Return the kernels to use for ``count`` values, which have ``size_bytes`` if they may be long."""
-    global _values_so_far  # a count lost to a race between threads does not matter
-    _values_so_far += count
-    bulk = (
-        _COMPILED in sys.modules
-        or count >= _BULK_VALUES
-        or size_bytes > _BULK_BYTES
-        or _values_so_far >= _BULK_VALUES_SO_FAR
-    )
-    return cast("Kernels", importlib.import_module(_COMPILED if bulk else f"{__name__}.portable"))
-
-
-def load_compiled() -> None:
-    """Load the compiled kernels now: for a process that will hash many arrays, each of them small."""
-    importlib.import_module(_COMPILED)

@@ -19,6 +19,7 @@ from lakebloom import __version__
 __all__ = ["Kernel", "kernel", "source_digest"]
 
 _SOURCES = (
+    ("lakebloom", "tuning.py"),
     ("lakebloom.sbbf", "blocks.py"),
     ("lakebloom.sbbf.kernels", "xxh64.py"),
     ("lakebloom.sbbf.kernels", "cache.py"),

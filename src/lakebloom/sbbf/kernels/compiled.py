@@ -25,6 +25,7 @@ from lakebloom.sbbf.kernels.intrinsics import (
     prefetch_block,
 )
 from lakebloom.sbbf.kernels.xxh64 import PRIMES
+from lakebloom.tuning import PREFETCHED_VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,8 +36,6 @@ _INT, _HASHES, _ANSWERS = numba.int64, numba.uint64[::1], numba.boolean[::1]
 _ROWS, _TABLE = numba.int64[::1], numba.boolean[:, ::1]
 _U64, _U32, _I64 = np.uint64, np.uint32, np.int64
 _P1, _P2, _P3, _P4, _P5 = (np.uint64(prime) for prime in PRIMES)
-_BATCH = 64
-"""Values hashed before their blocks are touched. A constant trip count lets LLVM unroll and vectorise."""
 
 _inline = numba.njit(inline="always", error_model="numpy")
 
@@ -171,12 +170,12 @@ def _block(h, num_blocks):  # type: ignore[no-untyped-def]
 @kernel(_INT, _INT, _HASHES)
 def _insert(words, num_blocks, hashes):  # type: ignore[no-untyped-def]
     z = _U64(num_blocks)
-    batched = hashes.size - hashes.size % _BATCH
-    for start in range(0, batched, _BATCH):
-        batch = hashes[start : start + _BATCH]
-        for i in range(_BATCH):
+    batched = hashes.size - hashes.size % PREFETCHED_VALUES
+    for start in range(0, batched, PREFETCHED_VALUES):
+        batch = hashes[start : start + PREFETCHED_VALUES]
+        for i in range(PREFETCHED_VALUES):
             prefetch_block(words, _block(batch[i], z))
-        for i in range(_BATCH):
+        for i in range(PREFETCHED_VALUES):
             insert_key(words, _block(batch[i], z), _U32(batch[i]))
     for i in range(batched, hashes.size):
         insert_key(words, _block(hashes[i], z), _U32(hashes[i]))
@@ -185,13 +184,13 @@ def _insert(words, num_blocks, hashes):  # type: ignore[no-untyped-def]
 @kernel(_INT, _INT, _HASHES, _ANSWERS)
 def _check(words, num_blocks, hashes, out):  # type: ignore[no-untyped-def]
     z = _U64(num_blocks)
-    batched = hashes.size - hashes.size % _BATCH
-    for start in range(0, batched, _BATCH):
-        batch = hashes[start : start + _BATCH]
-        answers = out[start : start + _BATCH]
-        for i in range(_BATCH):
+    batched = hashes.size - hashes.size % PREFETCHED_VALUES
+    for start in range(0, batched, PREFETCHED_VALUES):
+        batch = hashes[start : start + PREFETCHED_VALUES]
+        answers = out[start : start + PREFETCHED_VALUES]
+        for i in range(PREFETCHED_VALUES):
             prefetch_block(words, _block(batch[i], z))
-        for i in range(_BATCH):
+        for i in range(PREFETCHED_VALUES):
             answers[i] = contains_key(words, _block(batch[i], z), _U32(batch[i]))
     for i in range(batched, hashes.size):
         out[i] = contains_key(words, _block(hashes[i], z), _U32(hashes[i]))

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakebloom.sbbf.blocks import SALTS
+from lakebloom.sbbf.kernels.single import hash_one
 from lakebloom.sbbf.kernels.xxh64 import PRIMES
+from lakebloom.tuning import FEW_VALUES, GATHERED_BYTES, SHORT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,10 +22,7 @@ if TYPE_CHECKING:
 _P1, _P2, _P3, _P4, _P5 = (np.uint64(prime) for prime in PRIMES)
 _SALTS = np.array(SALTS, dtype=np.uint32)
 _INLINE_VIEW_BYTES = 12
-_ALL = 2**64 - 1
-_FEW_VALUES, SHORT_BYTES = 4, 256
-_GATHERED_BYTES = 1 << 20
-"""Values of one length are hashed side by side, at most so many bytes of them at a time."""
+_ALL_FOUR = np.uint32(0x01010101)
 
 
 def _rotate(x: HashArray, bits: int) -> HashArray:
@@ -55,45 +54,10 @@ def _stripes(values: ByteArray) -> HashArray:
     return h
 
 
-def hash_one(value: bytes) -> int:
-    """Hash one value with Python's own numbers, which for a single value is far quicker than with arrays of one."""
-    first, second, third, fourth, fifth = PRIMES
-    size, at = len(value), 0
-    if size >= 32:
-        lanes = [first + second, second, 0, -first]
-        while at + 32 <= size:
-            for i in range(4):
-                lane = lanes[i] + int.from_bytes(value[at : at + 8], "little") * second & _ALL
-                lanes[i] = ((lane << 31 | lane >> 33) & _ALL) * first & _ALL
-                at += 8
-        h = sum((lane << bits | lane >> 64 - bits) & _ALL for lane, bits in zip(lanes, (1, 7, 12, 18), strict=True))
-        for lane in lanes:
-            lane = lane * second & _ALL
-            h = ((h ^ (lane << 31 | lane >> 33) * first) * first + fourth) & _ALL
-    else:
-        h = fifth
-    h = h + size & _ALL
-    while at + 8 <= size:
-        lane = int.from_bytes(value[at : at + 8], "little") * second & _ALL
-        h ^= ((lane << 31 | lane >> 33) & _ALL) * first & _ALL
-        h = ((h << 27 | h >> 37) & _ALL) * first + fourth & _ALL
-        at += 8
-    if at + 4 <= size:
-        h ^= int.from_bytes(value[at : at + 4], "little") * first & _ALL
-        h = ((h << 23 | h >> 41) & _ALL) * second + third & _ALL
-        at += 4
-    for byte in value[at:]:
-        h ^= byte * fifth & _ALL
-        h = ((h << 11 | h >> 53) & _ALL) * first & _ALL
-    h = (h ^ h >> 33) * second & _ALL
-    h = (h ^ h >> 29) * third & _ALL
-    return h ^ h >> 32
-
-
 def hash_fixed(values: ByteArray, out: HashArray) -> None:
     """Hash the rows of a [count, width] byte array."""
     count, width = values.shape
-    if count <= _FEW_VALUES and width <= SHORT_BYTES:
+    if count <= FEW_VALUES and width <= SHORT_BYTES:
         out[:] = [hash_one(row.tobytes()) for row in values]
         return
     h = _stripes(values) if width >= 32 else np.full(count, _P5, dtype=np.uint64)
@@ -147,7 +111,7 @@ def _hash_selected(
 
 
 def _hash_slices(data: ByteArray, starts: OffsetArray, sizes: OffsetArray, out: HashArray) -> None:
-    if len(starts) <= _FEW_VALUES and all(size <= SHORT_BYTES for size in sizes):
+    if len(starts) <= FEW_VALUES and all(size <= SHORT_BYTES for size in sizes):
         places = zip(starts.tolist(), sizes.tolist(), strict=True)
         out[:] = [hash_one(data[start : start + size].tobytes()) for start, size in places]
         return
@@ -156,7 +120,7 @@ def _hash_slices(data: ByteArray, starts: OffsetArray, sizes: OffsetArray, out: 
     ends = np.cumsum(counts)
     for size, first, end in zip(distinct.tolist(), ends - counts, ends, strict=True):
         rows = order[first:end]
-        step = max(1, _GATHERED_BYTES // max(1, size))
+        step = max(1, GATHERED_BYTES // max(1, size))
         for at in range(0, len(rows), step):
             group = rows[at : at + step]
             hashes = np.empty(len(group), dtype=np.uint64)
@@ -192,8 +156,7 @@ def insert(words: WordArray, hashes: HashArray) -> None:
 
 def check(words: WordArray, hashes: HashArray, out: BoolArray) -> None:
     """Tell for each hash whether all its bits are set."""
-    wanted = masks(hashes)
-    out[:] = ((words[block_numbers(hashes, len(words))] & wanted) == wanted).all(axis=1)
+    out[:] = contain(words[block_numbers(hashes, len(words))], masks(hashes))
 
 
 def check_tile(words: WordArray, rows: OffsetArray, hashes: HashArray, out: BoolArray) -> None:
@@ -202,13 +165,22 @@ def check_tile(words: WordArray, rows: OffsetArray, hashes: HashArray, out: Bool
     for row, mask, answers in zip(rows.tolist(), masks(hashes).view(np.uint64), out, strict=True):
         asked = np.flatnonzero(answers)
         if 4 * len(asked) < len(answers):
-            answers[asked] = _contain(blocks[row, asked], mask)
+            answers[asked] = _contain_one(blocks[row, asked], mask)
         else:
-            answers &= _contain(blocks[row], mask)
+            answers &= _contain_one(blocks[row], mask)
 
 
-def _contain(blocks: HashArray, mask: HashArray) -> BoolArray:
-    # Word by word: numpy reduces over a short last axis several times more slowly.
+def contain(blocks: WordArray, wanted: WordArray) -> BoolArray:
+    """Tell for each block whether it has all bits that are wanted of it."""
+    bits = wanted.view(np.uint64)
+    found = (blocks.view(np.uint64) & bits) == bits
+    # Four answers as one number: numpy reduces over a short last axis many times more slowly.
+    answers: BoolArray = found.view(np.uint32)[:, 0] == _ALL_FOUR
+    return answers
+
+
+def _contain_one(blocks: HashArray, mask: HashArray) -> BoolArray:
+    """Do the same for one value: word by word, because numpy repeats a short mask for each block more slowly."""
     found: BoolArray = (blocks[:, 0] & mask[0]) == mask[0]
     for i in range(1, len(mask)):
         found &= (blocks[:, i] & mask[i]) == mask[i]

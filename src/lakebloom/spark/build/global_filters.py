@@ -15,6 +15,7 @@ import pyarrow as pa
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.spark.build.results import RESULT_SCHEMA, row
+from lakebloom.tuning import GLOBAL_RANGE_BLOCKS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -22,14 +23,13 @@ if TYPE_CHECKING:
     from lakebloom.index.build.plan import BuildPlan
     from lakebloom.sbbf.kernels import WordArray
 
-_BLOCKS_A_RANGE = 1 << 14
 _NUMBER_BYTES = 4
 
 
 def partial_rows(column: int, f: Sbbf) -> Iterator[pa.RecordBatch]:
     """Yield a task's blocks: for each range the numbers of those that are not empty, then the blocks themselves."""
-    for number, start in enumerate(range(0, f.num_blocks, _BLOCKS_A_RANGE)):
-        words = f.words[start : start + _BLOCKS_A_RANGE]
+    for number, start in enumerate(range(0, f.num_blocks, GLOBAL_RANGE_BLOCKS)):
+        words = f.words[start : start + GLOBAL_RANGE_BLOCKS]
         filled = np.flatnonzero(words.any(axis=1))
         if len(filled):
             yield row("partial", str(column), number, _packed(filled, words[filled]))
@@ -60,8 +60,8 @@ def merge_partials(tasks: DataFrame) -> DataFrame:
                 if kind != "partial":
                     yield row(kind, name, number, payload)
                     continue
-                words = ranges.setdefault((name, number), np.zeros((_BLOCKS_A_RANGE, WORDS_PER_BLOCK), dtype=np.uint32))
-                _merge_into(words, payload)
+                empty = np.zeros((GLOBAL_RANGE_BLOCKS, WORDS_PER_BLOCK), dtype=np.uint32)
+                _merge_into(ranges.setdefault((name, number), empty), payload)
         for (name, number), words in ranges.items():
             filled = np.flatnonzero(words.any(axis=1))
             yield row("partial", name, number, _packed(filled, words[filled]))
@@ -79,8 +79,8 @@ class GlobalFilters:
 
     def take(self, column: str, number: int, payload: bytes) -> None:
         """Add a merged range."""
-        start = number * _BLOCKS_A_RANGE
-        _merge_into(self._words[int(column)][start : start + _BLOCKS_A_RANGE], payload)
+        start = number * GLOBAL_RANGE_BLOCKS
+        _merge_into(self._words[int(column)][start : start + GLOBAL_RANGE_BLOCKS], payload)
 
     def finished(self) -> list[Sbbf]:
         """Return the filters."""

@@ -22,7 +22,7 @@ from lakebloom.errors import BuildFailedError, EncryptedFileError, InvalidArgume
 from lakebloom.index.build.in_process import build_here, is_small
 from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup, GroupResult
 from lakebloom.index.build.task import build_segment
-from lakebloom.sbbf.kernels import load_compiled
+from lakebloom.sbbf.kernels.choose import load_compiled
 from lakebloom.spark.build.changed_files import settled, with_skipped, without_changed
 from lakebloom.spark.build.global_filters import GlobalFilters, merge_partials, partial_rows
 from lakebloom.spark.build.progress import progress_of, watch

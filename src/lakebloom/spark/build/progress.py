@@ -13,11 +13,10 @@ import pyarrow.compute as pc
 from lakebloom.display.progress import Progress
 from lakebloom.errors import StorageError
 from lakebloom.index.build.plan import BuildPlan, FileGroup
+from lakebloom.tuning import PROGRESS_INTERVAL_S
 
 if TYPE_CHECKING:
     from lakebloom.storage import Storage
-
-_INTERVAL_S = 0.5
 
 
 @contextmanager
@@ -33,7 +32,7 @@ def watch(
 
     def look() -> None:
         shown = 0
-        while not stop.wait(_INTERVAL_S):
+        while not stop.wait(PROGRESS_INTERVAL_S):
             try:
                 progress = watching.look()
             except StorageError:

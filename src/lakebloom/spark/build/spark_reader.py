@@ -25,7 +25,7 @@ from lakebloom.index.build.plan import BuildPlan, FileGroup, GroupResult
 from lakebloom.index.build.segment_builder import SegmentBuilder
 from lakebloom.index.units import Span
 from lakebloom.sbbf.hashing.hash_values import hash_array
-from lakebloom.sbbf.kernels import load_compiled
+from lakebloom.sbbf.kernels.choose import load_compiled
 from lakebloom.spark.build.expressions import canonical_hash
 from lakebloom.spark.build.global_filters import partial_rows
 from lakebloom.spark.build.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
@@ -34,6 +34,7 @@ from lakebloom.spark.sources.resolve import is_connect
 from lakebloom.storage import from_encoded, open_index_storage
 from lakebloom.tables.columns import arrow_type
 from lakebloom.tables.listing.glob import escape
+from lakebloom.tuning import FEW_TASKS, GROWING_UNIT_ROWS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -46,11 +47,8 @@ if TYPE_CHECKING:
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.parquet.columns import ColumnSpec
 
-_MORE_ROWS = 4
-"""A unit too large for its hashes is sized for this many times the rows seen so far: how many will come is unknown."""
 
 _DISCOVERY = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
-_FEW_TASKS = 8
 _S3_CLASS = "fs.s3.impl"
 
 
@@ -78,7 +76,7 @@ def session_for_scan(spark: SparkSession, parallelism: int, source: SourceRecord
     Files are read as they were when the index was created. And Spark is kept from starting a task for each file that it
     is told to read: 5,000 took 16 seconds, and now 0.7.
     """
-    discovery = {_DISCOVERY: str(max(_FEW_TASKS, 2 * parallelism))}
+    discovery = {_DISCOVERY: str(max(FEW_TASKS, 2 * parallelism))}
     with reading_as_built(spark, source), configured(spark, discovery):
         yield
 
@@ -205,7 +203,7 @@ class _ScannedSegment:
         self._rows += rows.num_rows
         for column, array in enumerate(rows.columns[2:]):
             hashes = _hashes(array, self._plan.columns[column])
-            self._builder.add(column, hashes, len(array) - len(hashes), _MORE_ROWS * self._rows)
+            self._builder.add(column, hashes, len(array) - len(hashes), GROWING_UNIT_ROWS * self._rows)
 
     def _end_unit(self) -> None:
         if self._open is not None:

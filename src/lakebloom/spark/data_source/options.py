@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import InvalidArgumentError
 from lakebloom.index.settings import Settings
+from lakebloom.tuning import PARTITION_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +28,6 @@ __all__ = ["SourceOptions"]
 _STORAGE = "storage."
 _KNOWN = ("index", "path", "location", "columns", "where", "readOnce", "partitionBytes", "timeoutMs", "currentTable")
 _FOLDED = frozenset(name.lower() for name in _KNOWN)
-_PARTITION_BYTES = 64 << 20
 _TIMEOUT_MS = Settings().query_timeout_ms
 _COMMA = re.compile(r",(?=(?:[^`]*`[^`]*`)*[^`]*$)")
 
@@ -42,7 +42,7 @@ class SourceOptions:
     columns: tuple[str, ...] | None = None
     where: str | None = None
     read_once: bool = False
-    partition_bytes: int = _PARTITION_BYTES
+    partition_bytes: int = PARTITION_BYTES
     timeout_ms: int = _TIMEOUT_MS
     current_table: str | None = None
     """What ``Lakebloom.read`` found the catalog to say of the table; not for people."""
@@ -67,7 +67,7 @@ class SourceOptions:
             columns=None if columns is None else _columns(columns),
             where=options.get("where"),
             read_once=_flag("readOnce", options.get("readonce", "false")),
-            partition_bytes=_number("partitionBytes", options.get("partitionbytes"), _PARTITION_BYTES),
+            partition_bytes=_number("partitionBytes", options.get("partitionbytes"), PARTITION_BYTES),
             timeout_ms=_number("timeoutMs", options.get("timeoutms"), _TIMEOUT_MS),
             current_table=options.get("currenttable"),
         )

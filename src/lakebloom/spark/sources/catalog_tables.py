@@ -19,6 +19,7 @@ from lakebloom.storage import from_decoded, from_encoded
 from lakebloom.tables.formats.partition_list import PartitionList
 from lakebloom.tables.listing.glob import escape
 from lakebloom.tables.listing.partitions import unescape_name
+from lakebloom.tuning import FEW_PARTITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CatalogTables", "quoted"]
 
-_FEW_PARTITIONS = 32
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -144,7 +144,7 @@ def _described_by_sql(spark: SparkSession, name: tuple[str, ...]) -> _Described:
         shown = [row[0] for row in spark.sql(f"SHOW PARTITIONS {quoted(name)}").collect()]
         first = _spec(shown[0]) if shown else {}
         columns = tuple(first)
-        if len(shown) <= _FEW_PARTITIONS:
+        if len(shown) <= FEW_PARTITIONS:
             partitions = [_partition(spark, name, _spec(text)) for text in shown]
         else:
             partitions = list(_partitions_of_files(spark, name, columns))

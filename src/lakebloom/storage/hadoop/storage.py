@@ -19,6 +19,7 @@ from lakebloom.storage.hadoop.publish import publisher_for
 from lakebloom.storage.local.temporary import is_temporary, temporary_name
 from lakebloom.storage.protocol import StoredFile
 from lakebloom.storage.uri import split
+from lakebloom.tuning import COPIED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["HadoopStorage"]
 
 # py4j sends bytes as text; larger blocks only cost memory.
-_BLOCK_BYTES = 4 << 20
 
 
 class HadoopStorage:
@@ -148,8 +148,8 @@ class HadoopStorage:
     def _fill(self, temporary: Any, views: Views) -> None:
         with closing(self._file_system.create(temporary, False)) as stream:
             for view in views:
-                for start in range(0, len(view), _BLOCK_BYTES):
-                    stream.write(bytes(view[start : start + _BLOCK_BYTES]))
+                for start in range(0, len(view), COPIED_BYTES):
+                    stream.write(bytes(view[start : start + COPIED_BYTES]))
             if stream.hasCapability("hsync"):
                 stream.hsync()
 
@@ -192,6 +192,6 @@ def _read_at(stream: Any, offset: int, length: int) -> memoryview:
 def _read(stream: Any, most: int) -> memoryview:
     content = bytearray()
     # readNBytes returns less only at the end of the file, and byte arrays arrive here as bytes.
-    while len(content) < most and (block := stream.readNBytes(min(_BLOCK_BYTES, most - len(content)))):
+    while len(content) < most and (block := stream.readNBytes(min(COPIED_BYTES, most - len(content)))):
         content += block
     return memoryview(content).toreadonly()

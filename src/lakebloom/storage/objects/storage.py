@@ -23,6 +23,7 @@ from lakebloom.storage.objects.redaction import StorageOptions
 from lakebloom.storage.objects.versions import ObjectVersion, read_version, replace_version
 from lakebloom.storage.protocol import StoredFile
 from lakebloom.storage.uri import split
+from lakebloom.tuning import LISTED_AT_ONCE, PUT_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,10 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["ObjectStorage"]
 
 # Up to here one request is cheaper than the three or more of an upload in parts.
-_SINGLE_PUT_BYTES = 16 << 20
-# S3 takes at most 10,000 parts.
-_LEAST_PART_BYTES, _MOST_PARTS = 16 << 20, 10_000
-_LISTED_AT_ONCE = 1_000
+_MOST_PARTS = 10_000
+"""Of an upload to S3."""
 _RANGE_HINT = (
     "if the store can be reached, the file is shorter than it was: verify the index and rebuild what is damaged"
 )
@@ -102,8 +101,8 @@ class ObjectStorage:
                 self._store,
                 key,
                 views,
-                use_multipart=size_bytes > _SINGLE_PUT_BYTES,
-                chunk_size=max(_LEAST_PART_BYTES, -(-size_bytes // _MOST_PARTS)),
+                use_multipart=size_bytes > PUT_BYTES,
+                chunk_size=max(PUT_BYTES, -(-size_bytes // _MOST_PARTS)),
             )
 
     def read_version(self, path: str) -> tuple[memoryview, ObjectVersion]:
@@ -158,7 +157,7 @@ class ObjectStorage:
         root = self._key(prefix) if prefix else self._base
         start = len(self._base) + 1 if self._base else 0
         with translated(f"could not list {self._shown(prefix)}", self._options):
-            for batch in obstore.list(self._store, root, chunk_size=_LISTED_AT_ONCE):
+            for batch in obstore.list(self._store, root, chunk_size=LISTED_AT_ONCE):
                 for found in batch:
                     mtime_ms = (found["last_modified"] - _EPOCH) // _MILLISECOND
                     yield StoredFile(found["path"][start:], found["size"], mtime_ms)

@@ -16,6 +16,7 @@ from lakebloom.tables.formats.recognise import Owners, is_marker, note_above
 from lakebloom.tables.listing import local
 from lakebloom.tables.listing.listing import is_remote
 from lakebloom.tables.listing.membership import is_hidden_directory, is_hidden_file
+from lakebloom.tuning import LISTED_PLACES, REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,8 +30,6 @@ Values: TypeAlias = "tuple[str | None, ...]"
 """One for each partition column, as the catalog writes it; None is NULL."""
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
-_PLACES = 16
-_REQUESTS = 16
 
 
 class PartitionList:
@@ -72,7 +71,7 @@ class PartitionList:
     def places(self) -> tuple[str, ...]:
         """A few directories outside the table's own location in or below which all other partitions lie."""
         places = {directory for directory in self.values if not _is_within(directory, self.base)}
-        while len(places) > _PLACES:
+        while len(places) > LISTED_PLACES:
             places = {place.rpartition("/")[0] for place in places}
         return tuple(sorted(places))
 
@@ -130,7 +129,7 @@ class PartitionList:
         if watch is not None:
             watch.give_up()
         # Here and not above: local tables work without loading obstore.
-        with ThreadPoolExecutor(min(len(remote), _REQUESTS)) as threads:
+        with ThreadPoolExecutor(min(len(remote), REQUESTS)) as threads:
             listed = threads.map(lambda root: _remote(root, options), remote)
             for root, found in zip(remote, listed, strict=True):
                 for file in found:

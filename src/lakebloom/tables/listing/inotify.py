@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.locks import new_lock
 from lakebloom.tables.formats.recognise import METADATA, local_markers
+from lakebloom.tuning import WATCHES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,9 +47,6 @@ _OWN_FILE_SYSTEMS = frozenset(
 )
 """Where every change is made by this machine's kernel."""
 _STATFS_BYTES = 256
-_MOST = 32
-"""How many watches a process keeps. A user has 128 in all, for every program; one that was not used for longest gives
-way, and its table is listed again at the next question."""
 _clock = itertools.count()
 _live: weakref.WeakSet[Watch] = weakref.WeakSet()
 _live_lock = new_lock()
@@ -168,7 +166,7 @@ class Watch:
 def _make_room() -> None:
     """Let watches go that were not used for longest, so that one more is not too many."""
     with _live_lock:
-        surplus = len(_live) - _MOST + 1
+        surplus = len(_live) - WATCHES + 1
         oldest = sorted(_live, key=lambda watch: watch.last_used)[: max(0, surplus)]
     for watch in oldest:
         watch.give_up()

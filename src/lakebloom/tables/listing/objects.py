@@ -16,6 +16,7 @@ from lakebloom.storage.uri import split
 from lakebloom.tables.file_identity import TableFile, etag_tag
 from lakebloom.tables.listing import glob
 from lakebloom.tables.listing.membership import Found
+from lakebloom.tuning import LISTED_AT_ONCE, REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["client_and_key", "expand", "find_below", "first_below", "stat_file"]
 
-_LISTED_AT_ONCE = 1_000
-_REQUESTS = 16
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -63,7 +62,7 @@ def first_below(uris: Sequence[str], options: Mapping[str, str], wanted: Callabl
     """
     if not uris:
         return []
-    with ThreadPoolExecutor(min(len(uris), _REQUESTS)) as threads:
+    with ThreadPoolExecutor(min(len(uris), REQUESTS)) as threads:
         found = threads.map(lambda uri: _first_below(uri, options, wanted), uris)
         return [uri for uri in found if uri is not None]
 
@@ -128,7 +127,7 @@ def stat_file(uri: str, options: Mapping[str, str]) -> TableFile | None:
 
 
 def _list(store: ObjectStore, key: str) -> Iterator[ObjectMeta]:
-    for batch in obstore.list(store, key or None, chunk_size=_LISTED_AT_ONCE):
+    for batch in obstore.list(store, key or None, chunk_size=LISTED_AT_ONCE):
         yield from batch
 
 

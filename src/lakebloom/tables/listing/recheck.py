@@ -20,6 +20,7 @@ from lakebloom.locks import new_lock
 from lakebloom.storage.uri import to_local_path
 from lakebloom.tables.file_identity import is_same, local_file
 from lakebloom.tables.listing.inotify import Watch
+from lakebloom.tuning import FEW_DIRECTORIES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 
 __all__ = ["Recheck"]
-
-_FEW_DIRECTORIES = 64
-"""So many are looked at by name, in each question. Of more, those above are watched."""
 
 
 class Recheck:
@@ -103,7 +101,7 @@ def _watched(directories: dict[str, dict[str, int]]) -> tuple[set[str], set[str]
     """
     above: set[str] = set()
     level = set(directories)
-    while len(level) > _FEW_DIRECTORIES:
+    while len(level) > FEW_DIRECTORIES:
         parents = {os.path.dirname(directory) for directory in level}  # noqa: PTH120
         if len(parents) >= len(level):
             break

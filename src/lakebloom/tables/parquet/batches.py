@@ -12,6 +12,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lakebloom.tuning import BUILD_BATCH_BYTES, BUILD_BATCH_ROWS, EXPANSION, REPEATS_LOG2
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -19,12 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchPlan", "plan_batches"]
 
-_MAX_ROWS = 1 << 18
-_MAX_BATCH_BYTES = 32 << 20
 _FIXED_WIDTH_BYTES = 16
 # What is stored once for many rows may unfold to this many times the bytes of the column chunk.
-_EXPANSION = 16
-_REPEATS_LOG2 = 4
 _DICTIONARIES = frozenset({"RLE_DICTIONARY", "PLAIN_DICTIONARY"})
 _VERBATIM = frozenset({"PLAIN", "RLE", "BIT_PACKED"})
 
@@ -51,8 +49,8 @@ def plan_batches(row_count: int, chunks: Mapping[str, tuple[Any, Family]]) -> Ba
             dictionaries.append(name)
         else:
             width_bytes += _stored_width(chunk, rows)
-    fitting = int(_MAX_BATCH_BYTES / max(width_bytes, 1))
-    return BatchPlan(min(rows, _MAX_ROWS, max(fitting, 1)), tuple(dictionaries))
+    fitting = int(BUILD_BATCH_BYTES / max(width_bytes, 1))
+    return BatchPlan(min(rows, BUILD_BATCH_ROWS, max(fitting, 1)), tuple(dictionaries))
 
 
 def _has_few_distinct(chunk: Any, rows: int) -> bool:
@@ -68,9 +66,9 @@ def _has_few_distinct(chunk: Any, rows: int) -> bool:
     if dictionary_bytes <= 0:
         return False
     bits_a_row = 8 * (chunk.total_compressed_size - dictionary_bytes) / rows
-    return bool(bits_a_row <= math.log2(min(rows, _MAX_ROWS)) - _REPEATS_LOG2)
+    return bool(bits_a_row <= math.log2(min(rows, BUILD_BATCH_ROWS)) - REPEATS_LOG2)
 
 
 def _stored_width(chunk: Any, rows: int) -> float:
     width = chunk.total_uncompressed_size / rows
-    return float(width if _VERBATIM.issuperset(chunk.encodings) else width * _EXPANSION)
+    return float(width if _VERBATIM.issuperset(chunk.encodings) else width * EXPANSION)

@@ -20,6 +20,7 @@ from lakebloom.tables.parquet.footer import read_arrow_footer
 from lakebloom.tables.parquet.open import open_source, parquet_file, reading
 from lakebloom.tables.parquet.paths import find_leaf
 from lakebloom.tables.parquet.types import convert, require_readable
+from lakebloom.tuning import BATCH_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from lakebloom.tables.parquet.types import Family
 
 __all__ = ["ColumnSpec", "ParquetColumns", "RowGroupShape", "row_group_shapes"]
-
-_NULL_BATCH_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +149,8 @@ class ParquetColumns:
     def _arrays(self, row_group: int, row_count: int) -> Iterator[list[pa.Array]]:
         present = [leaf for leaf in self._leaves if leaf is not None]
         if not present:
-            for start in range(0, row_count, _NULL_BATCH_ROWS):
-                count = min(_NULL_BATCH_ROWS, row_count - start)
+            for start in range(0, row_count, BATCH_ROWS):
+                count = min(BATCH_ROWS, row_count - start)
                 yield [pa.nulls(count, kind) for kind in self._types]
             return
         for batch in self._record_batches(row_group, present):

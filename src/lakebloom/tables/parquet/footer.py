@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakebloom.errors import CorruptFooterError, EncryptedFileError, NotParquetError
+from lakebloom.tuning import TAIL_BYTES
 
 __all__ = ["ArrowFooter", "read_arrow_footer"]
 
 _MAGIC, _ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 _TRAILER_BYTES = 8
-_TAIL_BYTES = 64 << 10
 _MAX_FOOTER_BYTES = 64 << 20
 _STRUCT, _LIST, _BINARY = 12, 15, 11
 """Thrift's numbers of types."""
@@ -100,8 +100,8 @@ def _read(name: str, source: pa.NativeFile) -> bytes:
     size = source.seek(0, io.SEEK_END)
     if size < len(_MAGIC) + _TRAILER_BYTES:
         raise _not_parquet(name, f"{size} bytes")
-    source.seek(size - min(size, _TAIL_BYTES))
-    tail = bytes(source.read(min(size, _TAIL_BYTES)))
+    source.seek(size - min(size, TAIL_BYTES))
+    tail = bytes(source.read(min(size, TAIL_BYTES)))
     magic, length = tail[-len(_MAGIC) :], int.from_bytes(tail[-_TRAILER_BYTES : -len(_MAGIC)], "little")
     if magic == _ENCRYPTED_MAGIC:
         raise EncryptedFileError(f"the footer of {name} is encrypted", hint="decrypt the file, or leave it out")

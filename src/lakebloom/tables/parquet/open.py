@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from lakebloom.errors import AccessDeniedError, DataFileError, LakebloomError, NotFoundError
 from lakebloom.storage.uri import to_local_path
 from lakebloom.tables.listing.listing import is_remote
+from lakebloom.tuning import LOCAL_BUFFER_BYTES, REMOTE_BUFFER_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["open_source", "parquet_file", "reading"]
 
-_LOCAL_BUFFER_BYTES, _REMOTE_BUFFER_BYTES = 1 << 20, 8 << 20
 
 _GONE = "check the path; the file may have been removed since it was listed"
 
@@ -56,7 +56,7 @@ def parquet_file(
         source,
         metadata=footer.metadata,
         read_dictionary=list(dictionaries) or None,
-        buffer_size=_REMOTE_BUFFER_BYTES if is_remote(uri) else _LOCAL_BUFFER_BYTES,
+        buffer_size=REMOTE_BUFFER_BYTES if is_remote(uri) else LOCAL_BUFFER_BYTES,
         pre_buffer=False,
         coerce_int96_timestamp_unit="us",  # nanoseconds end in 2262
     )

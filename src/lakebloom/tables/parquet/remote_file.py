@@ -15,6 +15,7 @@ from obstore.exceptions import NotSupportedError
 
 from lakebloom.storage.objects.errors import translated
 from lakebloom.tables.listing.objects import client_and_key
+from lakebloom.tuning import TAIL_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["RemoteFile"]
 
 # Arrow looks for a footer in as many bytes.
-_TAIL_BYTES = 64 << 10
 _REPLACED = "the object may have been replaced while it was read; list the table again"
 
 
@@ -75,8 +75,8 @@ class RemoteFile(io.RawIOBase):
 
     def _get_tail(self) -> GetResult:
         try:
-            return obstore.get(self._store, self._key, options={"range": {"suffix": _TAIL_BYTES}})
+            return obstore.get(self._store, self._key, options={"range": {"suffix": TAIL_BYTES}})
         except NotSupportedError:  # Azure cannot count from the end
             size_bytes = obstore.head(self._store, self._key)["size"]
-            start = max(0, size_bytes - _TAIL_BYTES)
+            start = max(0, size_bytes - TAIL_BYTES)
             return obstore.get(self._store, self._key, options={"range": (start, size_bytes)})

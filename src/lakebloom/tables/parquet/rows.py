@@ -25,13 +25,9 @@ from lakebloom.tables.parquet.footer import ArrowFooter, read_arrow_footer
 from lakebloom.tables.parquet.open import open_source, parquet_file, reading
 from lakebloom.tables.parquet.stored_columns import StoredColumns
 from lakebloom.tables.schema import table_schema
+from lakebloom.tuning import BATCH_BYTES, BATCH_ROWS, KEPT_FOOTER_BYTES, KEPT_SCHEMAS, KEPT_VIEWS
 
 __all__ = ["TableRows", "rows_without_columns"]
-
-_BATCH_ROWS, _BATCH_BYTES = 1 << 16, 16 << 20
-_KEPT_SCHEMAS, _KEPT_VIEWS = 100, 8
-_FOOTER_BYTES = 16 << 20
-"""How much of footers is kept, as they are stored; parsed, they take about ten times as much."""
 
 
 def rows_without_columns(num_rows: int) -> pa.Table:
@@ -89,7 +85,7 @@ class TableRows:
         part = self._parts.get(wanted)
         if part is None:
             part = self._schema.arrow(wanted)
-            if len(self._parts) >= _KEPT_SCHEMAS:
+            if len(self._parts) >= KEPT_SCHEMAS:
                 self._parts.clear()  # other threads have what they need
             self._parts[wanted] = part
         return part
@@ -141,7 +137,7 @@ class TableRows:
         view = footer.views.get(key)
         if view is None:
             view = self.view(file, footer.stored, schema)
-            if len(footer.views) >= _KEPT_VIEWS:
+            if len(footer.views) >= KEPT_VIEWS:
                 footer.views.clear()  # other threads have what they need
             footer.views[key] = view
         return view
@@ -270,7 +266,7 @@ class _Footers:
                 return
             self._known[file] = footer
             self._bytes += footer.metadata.serialized_size
-            while self._bytes > _FOOTER_BYTES and len(self._known) > 1:
+            while self._bytes > KEPT_FOOTER_BYTES and len(self._known) > 1:
                 oldest = next(iter(self._known))
                 self._bytes -= self._known.pop(oldest).metadata.serialized_size
 
@@ -333,7 +329,7 @@ def _tables(file: TableFile, parquet: pq.ParquetFile, group: int, names: list[st
     with reading(file.uri):
         facts = parquet.metadata.row_group(group)
         width = facts.total_byte_size / max(facts.num_rows, 1)
-        count = int(min(_BATCH_ROWS, max(1, _BATCH_BYTES / max(width, 1))))
+        count = int(min(BATCH_ROWS, max(1, BATCH_BYTES / max(width, 1))))
         if not names:  # Arrow has no batches without columns
             yield from (
                 pa.table({"": pa.nulls(min(count, facts.num_rows - start))})

@@ -18,6 +18,7 @@ from pyarrow import types as pt
 
 from lakebloom.errors import UnsupportedTypeError
 from lakebloom.tables.columns import arrow_type
+from lakebloom.tuning import CACHED_ANSWERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +71,7 @@ def _element_family(column: Any) -> Family:
     return _family_named(column.physical_type, column.logical_type.to_json())
 
 
-@lru_cache(maxsize=256)  # files of a table have the same types, and this is asked for each file and column
+@lru_cache(maxsize=CACHED_ANSWERS)  # files of a table have the same types, and this is asked for each file and column
 def _family_named(physical: str, logical_json: str) -> Family:
     logical = json.loads(logical_json)
     name = logical["Type"]

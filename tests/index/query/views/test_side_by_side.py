@@ -107,7 +107,7 @@ def test_segments_that_are_not_alike_stay_apart(storage: Storage, monkeypatch: p
     other = Segment(storage, write_segment(storage, "other", {7: 2}), CONFIG)
     other.record = msgspec.structs.replace(other.record, types=("int",))
     assert SideBySide.of([*segments, other]) is None
-    monkeypatch.setattr("lakebloom.index.query.views.side_by_side._MOST_UNITS", 7)
+    monkeypatch.setattr("lakebloom.index.query.views.side_by_side.SIDE_BY_SIDE_UNITS", 7)
     assert SideBySide.of(segments) is None
 
 

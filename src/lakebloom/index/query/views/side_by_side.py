@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from lakebloom.store.files import corrupt
-from lakebloom.store.probing import SINGLE_HASHES, which_hold
+from lakebloom.store.probing import which_hold
+from lakebloom.tuning import SIDE_BY_SIDE_UNITS, SINGLE_HASHES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 __all__ = ["SideBySide"]
-
-_MOST_UNITS = 1 << 14
-"""Beyond, rows are so long that putting them together takes longer than asking each."""
 
 
 class SideBySide:
@@ -44,7 +42,7 @@ class SideBySide:
         """Return segments as one set; None where they differ in their types, are too large, or only one."""
         types = {segment.record.types for segment in segments}
         units = sum(segment.num_units for segment in segments)
-        return cls(segments) if len(segments) > 1 and len(types) == 1 and units <= _MOST_UNITS else None
+        return cls(segments) if len(segments) > 1 and len(types) == 1 and units <= SIDE_BY_SIDE_UNITS else None
 
     @property
     def num_units(self) -> int:

@@ -1,0 +1,70 @@
+"""Which kernels to use: ``compiled`` (numba) is fast and takes half a second to load, ``portable`` (numpy) is there.
+
+``choose`` picks by the amount of work, at once and so far, so that a lookup of a few keys never loads a compiler and a
+process that hashes all day does not go without one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Protocol, cast
+
+from lakebloom.tuning import BULK_BYTES, BULK_VALUES, BULK_VALUES_SO_FAR
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from lakebloom.sbbf.kernels import BoolArray, ByteArray, HashArray, OffsetArray, WordArray
+
+__all__ = ["Kernels", "choose", "load_compiled"]
+
+_COMPILED, _PORTABLE = f"{__package__}.compiled", f"{__package__}.portable"
+
+_values_so_far = 0
+
+
+class Kernels(Protocol):
+    """What both forms offer."""
+
+    def hash_fixed(self, values: ByteArray, out: HashArray) -> None:
+        """Hash the rows of a [count, width] byte array."""
+
+    def hash_floats(self, values: ByteArray, out: HashArray) -> None:
+        """Hash IEEE numbers of 4 or 8 bytes, with one zero and one NaN."""
+
+    def hash_offsets(self, offsets: OffsetArray, data: ByteArray, out: HashArray) -> None:
+        """Hash ``data[offsets[i]:offsets[i + 1]]`` for each i."""
+
+    def hash_views(self, views: ByteArray, buffers: Sequence[ByteArray], out: HashArray) -> None:
+        """Hash Arrow string views, rows of a [count, 16] byte array that point into ``buffers``."""
+
+    def insert(self, words: WordArray, hashes: HashArray) -> None:
+        """Set the bits of each hash."""
+
+    def check(self, words: WordArray, hashes: HashArray, out: BoolArray) -> None:
+        """Tell for each hash whether all its bits are set."""
+
+    def check_tile(self, words: WordArray, rows: OffsetArray, hashes: HashArray, out: BoolArray) -> None:
+        """Clear ``out[i, j]`` where hash i is not in block j of row ``rows[i]``.
+
+        ``words`` are [rows, units, 8], ``out`` is [hashes, units]. What is False already is not looked at.
+        """
+
+
+def choose(count: int, size_bytes: int = 0) -> Kernels:
+    """Return the kernels to use for ``count`` values, which have ``size_bytes`` if they may be long."""
+    global _values_so_far  # a count lost to a race between threads does not matter
+    _values_so_far += count
+    bulk = (
+        _COMPILED in sys.modules
+        or count >= BULK_VALUES
+        or size_bytes > BULK_BYTES
+        or _values_so_far >= BULK_VALUES_SO_FAR
+    )
+    return cast("Kernels", importlib.import_module(_COMPILED if bulk else _PORTABLE))
+
+
+def load_compiled() -> None:
+    """Load the compiled kernels now: for a process that will hash many arrays, each of them small."""
+    importlib.import_module(_COMPILED)
