@@ -52,8 +52,8 @@ check: $(STAMP) ## lint and types only
 fast: $(STAMP) ## the tests that need no Spark, in two processes, in about a minute
 	@$(BIN)/python -m pytest -m "$(FAST)" $(TWO)
 
-demo: $(STAMP) ## what lakebloom does, on your screen
-	@. tools/java && $(BIN)/python -m lakebloom.cli.commands.demo
+demo: $(STAMP) ## what lakebloom does, on your screen; VERSION=3.5.9 on another Spark
+	@. tools/java && $(BIN)/python $(if $(VERSION),tools/compat --demo $(VERSION),-m lakebloom.cli.commands.demo)
 
 bench: $(BENCH_STAMP) ## all benches in one run, half an hour; writes docs/BENCHMARKS.md and docs/latency.svg
 	@. tools/java && $(BIN)/python -m bench $(ONLY)
@@ -82,8 +82,8 @@ bench-scale: $(BENCH_STAMP) ## a million units, growth with files and columns, r
 bench-size: $(BENCH_STAMP) ## bytes for each distinct value against every other writer of such filters
 	@. tools/java && $(BIN)/python -m bench.size
 
-compat: $(STAMP) ## the query tests on every Spark that is supported (VERSIONS="4.0.5 ..." for some)
-	@. tools/java && $(BIN)/python tools/compat $(VERSIONS)
+compat: $(STAMP) ## the tests on every Spark that is supported, and docs/COMPATIBILITY.md from them; VERSION=3.5.9 for one
+	@. tools/java && $(BIN)/python tools/compat $(VERSION)
 
 fuzz: $(STAMP) ## random queries (N=3000), hostile files (HOSTILE=10000), kills and rivals; MINUTES=10 bounds the last two
 	@. tools/java && LAKEBLOOM_FUZZ=$(or $(N),3000) LAKEBLOOM_HOSTILE=$(or $(HOSTILE),10000) LAKEBLOOM_ROUNDS=1000000 \

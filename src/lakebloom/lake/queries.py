@@ -17,12 +17,13 @@ from lakebloom.tables.columns import parse_name
 # What only building and maintaining need is imported where it is used: a process that looks one key up starts sooner.
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from lakebloom.index.query.join_filters import JoinFilters
     from lakebloom.index.query.query_reports import LastQuery, QueryReport
+    from lakebloom.index.query.scan_reports import ScanReport
     from lakebloom.predicate.tree import Predicate
     from lakebloom.spark.auto_refresh import WriteWatch
     from lakebloom.spark.rule.install import Skipping
@@ -90,22 +91,21 @@ class Queries(Maintaining, Reading):
         if predicate is not None:
             return self._explain_condition(query, predicate)
         from lakebloom.index.query.explain import covering, explain
-        from lakebloom.spark.connect_reads import explain_on_connect
-        from lakebloom.spark.data_source.source import explain_source
         from lakebloom.spark.query_text import execution_of, require_query
         from lakebloom.spark.sources.resolve import is_connect
 
         require_query(self._spark, query, self._catalog.names)
         spark = self._session()
         if is_connect(spark):
+            from lakebloom.spark.connect_reads import explain_on_connect
+
             return explain_on_connect(spark, cast("DataFrame", query))
         skipping = self._rule()
         found = self._publish()
         execution = execution_of(spark, query)
         scans = skipping.describe(execution)
         covers = lambda roots: covering(found, roots)  # noqa: E731
-        read = lambda options: explain_source(spark, options)  # noqa: E731
-        report = explain(skipping.advisor, covers, scans, self._timeout_s(), read)
+        report = explain(skipping.advisor, covers, scans, self._timeout_s(), partial(_explain_source, spark))
         return replace(report, joins=skipping.describe_joins(execution))
 
     def _explain_condition(self, name: object, predicate: Predicate | str) -> QueryReport:
@@ -200,3 +200,10 @@ class Queries(Maintaining, Reading):
         if self._known_join_filters is None:
             self._known_join_filters = JoinFilters(self._catalog.options)
         return self._known_join_filters
+
+
+def _explain_source(spark: SparkSession, options: Mapping[str, str]) -> ScanReport:
+    """Explain a scan of the data source, whose module loads only where there is one."""
+    from lakebloom.spark.data_source.source import explain_source
+
+    return explain_source(spark, options)

@@ -124,6 +124,9 @@ class Reading(LakeState):
 
         The source finds indexes at this object's location, unless a query names another; see docs/DATA_SOURCE.md.
         """
+        from lakebloom.spark.versions import require_data_source
+
+        require_data_source()
         from lakebloom.spark.data_source.source import register
 
         spark, _ = self._workshop(None)
@@ -134,6 +137,9 @@ class Reading(LakeState):
         self, name: str, predicate: Predicate | str | None = None, columns: Sequence[str] | None = None
     ) -> DataFrame:
         """Return the rows for which the predicate is TRUE as a DataFrame, read through the index by the data source."""
+        from lakebloom.spark.versions import require_data_source
+
+        require_data_source()
         from lakebloom.spark.data_source.source import changed_table, load
 
         spark, _ = self._workshop(None)

@@ -18,6 +18,7 @@ from lakebloom.index.query.reader import Reader
 from lakebloom.index.settings import TIMEOUT_KEY, Settings
 from lakebloom.index.threads import closed, opened
 from lakebloom.spark.conf import default_location, settings_of
+from lakebloom.spark.versions import require_connect
 
 # What only building and maintaining need is imported where it is used: a process that looks one key up starts sooner.
 
@@ -67,6 +68,8 @@ class LakeState:
         options: Mapping[str, str] | None = None,
     ) -> None:
         _require_session(spark)
+        if spark is not None:
+            require_connect(spark)
         self._spark = spark
         chosen = location or (None if spark is None else default_location(spark))
         if chosen is None:

@@ -20,6 +20,7 @@ from lakebloom.spark.build.spark_reader import column_of, read_files, session_fo
 from lakebloom.spark.sources.catalog_tables import CatalogTables
 from lakebloom.spark.sources.listing import list_table, reachable
 from lakebloom.spark.sources.resolve import resolve
+from lakebloom.spark.versions import metadata_column
 from lakebloom.tables.columns import format_name
 from lakebloom.tuning import ADVISED_BYTES_OF_CLUSTER, ADVISED_COLUMNS, ADVISED_ERROR, ADVISED_KEYS
 
@@ -60,7 +61,7 @@ def _sampled(frame: DataFrame, columns: Sequence[ColumnSpec]) -> list[ColumnSamp
     from pyspark.sql import functions as F  # noqa: N812
 
     # Not F.col: the data may have a column of this name.
-    path = frame.metadataColumn("_metadata").getField("file_path").alias("file")
+    path = metadata_column(frame).getField("file_path").alias("file")
     values = frame.select(path, *(column_of(spec.path).alias(f"c{number}") for number, spec in enumerate(columns)))
     counts: list[Column] = [F.count(F.lit(1)).alias("rows")]
     for number in range(len(columns)):

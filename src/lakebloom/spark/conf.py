@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from lakebloom.index.settings import PREFIX, Settings
+from lakebloom.spark.versions import session_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -16,8 +17,7 @@ _PLACE = re.compile(r"((?:[\w+.-]+:)?(?://[^/]*)?)(/*)(.*?)/*", re.DOTALL)
 
 def settings_of(spark: SparkSession) -> Settings:
     """Return the session's settings. Raises InvalidArgumentError for an unknown key."""
-    everything = spark.conf.getAll
-    return Settings.parse({key: str(value) for key, value in everything.items() if key.startswith(PREFIX)})
+    return Settings.parse({key: value for key, value in session_settings(spark).items() if key.startswith(PREFIX)})
 
 
 def default_location(spark: SparkSession) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from lakebloom.errors import InvalidArgumentError, UnsupportedSourceError, UnsupportedTypeError
 from lakebloom.index.query.scans import LOG
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.spark_types import Kind, spark_type
 from lakebloom.spark.build.expressions import LONG_DIGITS, canonical_hash, might_contain
+from lakebloom.spark.versions import words_column
 from lakebloom.tables.columns import ColumnNames, format_name
 
 if TYPE_CHECKING:
@@ -40,9 +40,7 @@ def might_contain_column(spark: SparkSession, join_filter: JoinFilter, given: Co
 
     _require_fast(join_filter)
     column = F.col(given) if isinstance(given, str) else given
-    offsets = pa.array([0, 8 * join_filter.filter.num_blocks], pa.int32())
-    words = pa.ListArray.from_arrays(offsets, pa.array(filter_words(join_filter.filter)))
-    subquery = spark.createDataFrame(pa.table({"words": words})).scalar()
+    subquery = words_column(spark, filter_words(join_filter.filter))
     hashed = canonical_hash(column.cast(join_filter.type), join_filter.type)
     test = might_contain(subquery, hashed, join_filter.filter.num_blocks)
     name = f"{join_filter.name}.{format_name(join_filter.column)}"

@@ -6,6 +6,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from lakebloom.spark.versions import java_source
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -34,9 +36,11 @@ def is_stopped(spark: SparkSession) -> bool:
 def _class_loader(gateway: Any) -> Any:
     if gateway not in _LOADERS:
         jvm = gateway.jvm
+        scala = str(jvm.scala.util.Properties.versionNumberString())
         sources = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder()
         for file in files("lakebloom.spark.rule").joinpath("java").iterdir():
-            sources.addResource(f"{PACKAGE.replace('.', '/')}/{file.name}", file.read_text(encoding="utf-8"))
+            text = java_source(file.read_text(encoding="utf-8"), scala)
+            sources.addResource(f"{PACKAGE.replace('.', '/')}/{file.name}", text)
         context = jvm.java.lang.Thread.currentThread().getContextClassLoader()
         _LOADERS[gateway] = jvm.org.codehaus.janino.JavaSourceClassLoader(context, sources, "UTF-8")
     return _LOADERS[gateway]

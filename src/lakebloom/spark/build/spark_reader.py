@@ -31,6 +31,7 @@ from lakebloom.spark.build.global_filters import partial_rows
 from lakebloom.spark.build.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
 from lakebloom.spark.sources.reader_conf import configured, reading_as_built
 from lakebloom.spark.sources.resolve import is_connect
+from lakebloom.spark.versions import metadata_column
 from lakebloom.storage import from_encoded, open_index_storage
 from lakebloom.tables.columns import arrow_type
 from lakebloom.tables.listing.glob import escape
@@ -60,7 +61,7 @@ def scan_tasks(
     frame = read_files(spark, source, files)
     columns = [_sent(spec).alias(f"c{number}") for number, spec in enumerate(plan.columns)]
     # Not F.col: the data may have a column of this name.
-    path = frame.metadataColumn("_metadata").getField("file_path").alias("file")
+    path = metadata_column(frame).getField("file_path").alias("file")
     places = {file.uri: (group.number, i) for group in groups for i, file in enumerate(group.files)}
     # One partition holds whole groups: the group's number comes from its files, looked up in the task that scans.
     rows = frame.select(path, *columns).mapInArrow(_Numbered(places), _numbered_schema(plan))

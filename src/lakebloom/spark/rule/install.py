@@ -23,6 +23,7 @@ from lakebloom.spark.rule.callback import LOG, Callback, exposed, new_secret, wi
 from lakebloom.spark.rule.list_rows import handing_on
 from lakebloom.spark.rule.wire import file_lines
 from lakebloom.spark.sources.resolve import is_connect
+from lakebloom.spark.versions import frame_of, scala_sequence
 from lakebloom.tables.reader_settings import ALL, keys
 
 if TYPE_CHECKING:
@@ -197,10 +198,7 @@ class Skipping:
         pruned = self.rule.prunedByKeys(frame._jdf.queryExecution(), column, keys._jdf.queryExecution())
         if isinstance(pruned, str):
             return Reason.of_unknown(pruned)
-        from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
-
-        dataset = self._spark._jvm.org.apache.spark.sql.classic.Dataset
-        return ClassicFrame(dataset.ofRows(self._spark._jsparkSession, pruned), self._spark)
+        return frame_of(frame, pruned)
 
     def last_query(self) -> LastQuery | None:
         """Return what the scans of the last query counted; None before the first."""
@@ -225,11 +223,7 @@ class Skipping:
         return [rules.apply(i) for i in range(rules.size())]
 
     def _set_rules(self, rules: list[Any]) -> None:
-        jvm = self._spark._jvm
-        wanted = jvm.java.util.ArrayList()
-        for rule in rules:
-            wanted.add(rule)
-        sequence = jvm.scala.jdk.javaapi.CollectionConverters.asScala(wanted).toSeq()
+        sequence = scala_sequence(self._spark, rules)
         getattr(self._spark._jsparkSession.experimental(), f"{_RULES}_$eq")(sequence)
 
 

@@ -15,6 +15,7 @@ from lakebloom.errors import NotFoundError, UnsupportedSourceError
 from lakebloom.index.current_table import CurrentTable
 from lakebloom.spark.error_cause import cause
 from lakebloom.spark.jvm import new_object
+from lakebloom.spark.versions import metadata_column
 from lakebloom.storage import from_decoded, from_encoded
 from lakebloom.tables.formats.partition_list import PartitionList
 from lakebloom.tables.listing.glob import escape
@@ -187,7 +188,7 @@ def _partitions_of_files(
     from pyspark.sql import functions as F  # noqa: N812
 
     frame = spark.table(quoted(name))
-    path = frame.metadataColumn("_metadata").getField("file_path")
+    path = metadata_column(frame).getField("file_path")
     directory = F.regexp_replace(path, "/[^/]*$", "").alias("directory")
     values = [F.col(quoted([column])).cast("string").alias(f"v{i}") for i, column in enumerate(columns)]
     for row in frame.select(directory, *values).distinct().collect():

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lakebloom.errors import UnsupportedSessionError
+from lakebloom.spark.versions import session_settings
 from lakebloom.tables.reader_settings import CHANGES, HARMLESS, is_of, keys
 
 if TYPE_CHECKING:
@@ -23,8 +24,7 @@ CASE_SENSITIVE = "spark.sql.caseSensitive"
 def session_values(spark: SparkSession, file_format: str) -> dict[str, str | None]:
     """Return the settings that change what is read of a format, and those of the same family that are set."""
     found: dict[str, str | None] = {key: _value(spark, key) for key in keys(file_format)}
-    everything = spark.conf.getAll
-    found.update((key, str(value)) for key, value in everything.items() if is_of(file_format, key))
+    found.update((key, value) for key, value in session_settings(spark).items() if is_of(file_format, key))
     return found
 
 
@@ -75,7 +75,7 @@ def reading_as_built(spark: SparkSession, source: SourceRecord) -> Iterator[None
 @contextmanager
 def configured(spark: SparkSession, wanted: Mapping[str, str | None]) -> Iterator[None]:
     """Set some keys of the session, or unset them, until the end."""
-    before = dict(spark.conf.getAll)
+    before = session_settings(spark)
     _set(spark, wanted)
     try:
         yield

@@ -1,0 +1,149 @@
+"""What differs between the versions of Spark, from 3.5 on. No other module asks which one it has.
+
+A classic session of 3.5 does everything but read through the Python data source, which came with Spark 4.0, and with it
+what lakebloom does on Spark Connect. What a version has is found by looking for it, so that vendors' builds with other
+numbers work, too.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
+from lakebloom.errors import UnsupportedSessionError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    Words = np.ndarray[tuple[int], np.dtype[np.int32]]
+
+__all__ = [
+    "frame_of",
+    "java_source",
+    "metadata_column",
+    "require_connect",
+    "require_data_source",
+    "scala_sequence",
+    "session_settings",
+    "words_column",
+]
+
+_SEPARATOR, _ARROW = "\0", " -> "
+"""Scala prints a map as ``key -> value``. One call brings it over from the JVM; one for each key takes a second."""
+_SCALA_2_12 = {
+    "import scala.collection.immutable.Seq;": "import scala.collection.Seq;",
+    "import org.apache.spark.sql.classic.SparkSession;": "import org.apache.spark.sql.SparkSession;",
+}
+"""What Spark 3.5 calls otherwise: its Scala has another Seq, and its sessions are of one kind."""
+
+
+def require_connect(spark: SparkSession) -> None:
+    """Raise UnsupportedSessionError for a Spark Connect session of Spark 3.5."""
+    if not _is_classic(spark) and not _has_data_sources():
+        raise UnsupportedSessionError(
+            "lakebloom works on Spark Connect from Spark 4.0 on",
+            found=f"a Spark Connect session of pyspark {_version()}",
+            hint="with Spark 3.5 use a classic session, as SparkSession.builder.master(...) makes one; "
+            "Lakebloom(location=...) looks keys up without Spark",
+        )
+
+
+def require_data_source() -> None:
+    """Raise UnsupportedSessionError where Spark has no data sources in Python."""
+    if not _has_data_sources():
+        raise UnsupportedSessionError(
+            "reading through the data source, with lake.read or format('lakebloom'), needs Spark 4.0 or newer",
+            found=f"pyspark {_version()}",
+            hint="after lake.enable() every query of this session skips files; "
+            "lake.lookup(name, predicate) returns rows without a Spark job",
+        )
+
+
+def _is_classic(spark: SparkSession) -> bool:
+    return hasattr(spark, "_jsparkSession")
+
+
+def _has_data_sources() -> bool:
+    return importlib.util.find_spec("pyspark.sql.datasource") is not None
+
+
+def _version() -> str:
+    import pyspark
+
+    return str(pyspark.__version__)
+
+
+def session_settings(spark: SparkSession) -> dict[str, str]:
+    """Return what is set in a session."""
+    session: Any = spark
+    if not _is_classic(spark):
+        return {key: str(value) for key, value in session.conf.getAll.items()}
+    text = str(session._jsparkSession.conf().getAll().mkString(_SEPARATOR))
+    pairs = (each.partition(_ARROW) for each in text.split(_SEPARATOR) if each)
+    return {key: value for key, _, value in pairs}
+
+
+def metadata_column(frame: DataFrame) -> Column:
+    """Return what Spark knows about the file of each row, also where the data has a column of this name."""
+    anything: Any = frame
+    if hasattr(frame, "metadataColumn"):
+        found: Column = anything.metadataColumn("_metadata")
+        return found
+    return _column(anything._jdf.metadataColumn("_metadata"))
+
+
+def frame_of(frame: DataFrame, plan: Any) -> DataFrame:
+    """Return a frame of the same classic session that is Java's plan."""
+    like: Any = frame
+    made: DataFrame = type(like)(like._jdf.ofRows(like.sparkSession._jsparkSession, plan), like.sparkSession)
+    return made
+
+
+def scala_sequence(spark: SparkSession, items: list[Any]) -> Any:
+    """Return Java objects as Scala's Seq."""
+    jvm: Any = spark._jvm
+    wanted = jvm.java.util.ArrayList()
+    for item in items:
+        wanted.add(item)
+    return jvm.PythonUtils.toSeq(wanted)
+
+
+def java_source(text: str, scala: str) -> str:
+    """Return a Java source as it is compiled with this version of Scala.
+
+    >>> java_source("import scala.collection.immutable.Seq;", "2.12.18")
+    'import scala.collection.Seq;'
+    """
+    if scala.startswith("2.12."):
+        for newer, older in _SCALA_2_12.items():
+            text = text.replace(newer, older)
+    return text
+
+
+def words_column(spark: SparkSession, words: Words) -> Column:
+    """Return the words of a filter, an array of int, as a scalar subquery: plans and logs do not hold them."""
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    session: Any = spark
+    if hasattr(DataFrame, "scalar"):
+        array = pa.ListArray.from_arrays(pa.array([0, len(words)], pa.int32()), pa.array(words))
+        found: Column = session.createDataFrame(pa.table({"words": array})).scalar()
+        return found
+    sql = session._jvm.org.apache.spark.sql
+    offset = session._jvm.org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET
+    array = sql.catalyst.expressions.UnsafeArrayData.fromPrimitiveArray(words.tobytes(), offset, len(words), 4)
+    values = session.sparkContext._gateway.new_array(session._jvm.java.lang.Object, 1)
+    values[0] = array
+    row = sql.catalyst.expressions.GenericInternalRow(values)
+    columns = sql.catalyst.types.DataTypeUtils.toAttributes(sql.types.StructType.fromDDL("words array<int>"))
+    plan = sql.catalyst.plans.logical.LocalRelation(columns, scala_sequence(spark, [row]), False)
+    subquery = session._jsparkSession.sessionState().sqlParser().parseExpression("(SELECT 1)")
+    return _column(sql.Column(subquery.withNewPlan(plan)))
+
+
+def _column(java_column: Any) -> Column:
+    from pyspark.sql import Column
+
+    return Column(java_column)
