@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakebloom import errors
-from lakebloom.cli.error_message import Trouble
+from lakebloom.cli.error_message import ErrorMessage
 from lakebloom.cli.exit_codes import ExitCode, code_of
 from tests.cli.running import ROOT, Cli, assert_golden
 
@@ -94,7 +94,7 @@ def test_what_nobody_foresaw_is_said_too(cli: Cli, monkeypatch: pytest.MonkeyPat
     assert done.code == ExitCode.UNEXPECTED
     assert done.err == (
         "error UNEXPECTED: this is a bug in lakebloom or in one of its libraries. Found: ZeroDivisionError: by zero. "
-        "What to do: run it again with --debug and report what it prints.\n"
+        "What to do: run the command again with --debug, and report what it prints.\n"
     )
 
 
@@ -119,7 +119,9 @@ def test_every_exit_code_is_documented() -> None:
 
 def test_hints_name_commands() -> None:
     error = errors.IndexExistsError("x", hint="refresh_index('i') brings it up to date; delete_index frees the name")
-    assert Trouble.of(error).hint == "`lakebloom refresh i` brings it up to date; `lakebloom delete` frees the name"
+    assert (
+        ErrorMessage.of(error).hint == "`lakebloom refresh i` brings it up to date; `lakebloom delete` frees the name"
+    )
 
 
 def test_long_conditions_are_shown_around_the_place(cli: Cli) -> None:

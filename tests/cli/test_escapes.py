@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
-from lakebloom.cli.error_message import Trouble
+from lakebloom.cli.error_message import ErrorMessage
 from lakebloom.cli.output import JsonOutput, TextOutput
 from lakebloom.display.tables import Printable, RecordTable
 from lakebloom.display.visible import visible, visible_json, visible_lines
@@ -81,9 +81,9 @@ def test_every_form_of_output_is_harmless(name: str, other: str, capsys: pytest.
         output.table((f"~{name}", other), [(name, other)], [name, other])
         output.text(name, {name: other})
         output.note(other)
-        output.trouble(Trouble.of(error))
-        output.trouble(Trouble.of(syntax))
-        output.trouble(Trouble.unexpected(ValueError(name)))
+        output.error(ErrorMessage.of(error))
+        output.error(ErrorMessage.of(syntax))
+        output.error(ErrorMessage.unexpected(ValueError(name)))
         with output.status(name), output.progress(other):
             pass
     printed = capsys.readouterr()

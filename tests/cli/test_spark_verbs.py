@@ -39,7 +39,7 @@ def test_the_price_tag_comes_first_and_is_honoured(cli: Cli, table: Path) -> Non
     price = cli(*create, "--dry-run", "--output", "json").json
     assert (price["files"], price["units"], price["rows"], price["fpp"]) == (3, 3, 3000, 0.01)
     assert price["expected_skip"] == pytest.approx(2 / 3 * 0.99)
-    assert cli("list").out == "(no indexes here)\n"  # a dry run builds nothing
+    assert cli("list").out == "(no indexes at this location)\n"  # a dry run builds nothing
     done = cli(*create)
     assert (done.code, done.err) == (0, text.out)
     built = cli("create", "again", *create[2:], "--output", "json").json
@@ -98,7 +98,7 @@ def test_a_table_that_lost_its_files(cli: Cli, table: Path, tmp_path: Path) -> N
 def test_repair(cli: Cli, table: Path, tmp_path: Path) -> None:
     assert cli("create", "by_k", str(table), "-c", "k").code == 0
     sound = cli("repair", "by_k")
-    assert (sound.code, sound.err) == (0, "nothing was damaged\n")
+    assert (sound.code, sound.err) == (0, "nothing is damaged\n")
     log = Lakebloom(location=tmp_path / "indexes").catalog.index("by_k").log
     for without, left in (("--without-spark", True), (None, False)):
         (tmp_path / "indexes/by_k" / log.newest().segments[0].tiles[0].file.path).write_bytes(b"damaged")

@@ -55,7 +55,7 @@ def test_verbs_print(cli: Cli, lake: Lake, name: str, arguments: list[str]) -> N
 
 def test_nothing_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     done = Cli(tmp_path, capsys)("list")
-    assert (done.code, done.out) == (0, "(no indexes here)\n")
+    assert (done.code, done.out) == (0, "(no indexes at this location)\n")
 
 
 def test_inspect_shows_filters_against_dictionaries(cli: Cli, tmp_path: Path) -> None:

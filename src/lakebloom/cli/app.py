@@ -1,7 +1,7 @@
-"""What all verbs share: where the indexes are, the form of the output, and for some a Spark session.
+"""What all commands share: the location of the indexes, the output format, and for some a Spark session.
 
-``@verb(app)`` turns a function into a command: its first argument becomes a ``Session``, made of the options that
-every verb has; the others are its own.
+``@verb(app)`` turns a function into a command. The options that every command has become its first argument, a
+``Session``; its other arguments become its own options.
 """
 
 from __future__ import annotations
@@ -37,12 +37,18 @@ _Location = Annotated[
 ]
 _StoreOptions = Annotated[
     list[str] | None,
-    typer.Option("--store-option", metavar="KEY=VALUE", help="An object store's option, such as region=eu-west-1."),
+    typer.Option(
+        "--store-option",
+        metavar="KEY=VALUE",
+        help="An option of the object store, such as region=eu-west-1; repeatable.",
+    ),
 ]
 _Kind = Annotated[OutputKind, typer.Option("--output", help="Text for people, JSON for programs.")]
 _Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-_Master = Annotated[str | None, typer.Option(help="Spark's master.", show_default="local[*]")]
-_Remote = Annotated[str | None, typer.Option(envvar="SPARK_REMOTE", help="A Spark Connect server: sc://host:port.")]
+_Master = Annotated[str | None, typer.Option(help="The master URL of Spark.", show_default="local[*]")]
+_Remote = Annotated[
+    str | None, typer.Option(envvar="SPARK_REMOTE", help="The URL of a Spark Connect server: sc://host:port.")
+]
 _Conf = Annotated[
     list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of the Spark session; repeatable.")
 ]
@@ -50,7 +56,7 @@ _Conf = Annotated[
 
 @dataclass(slots=True)
 class Session:
-    """What the options that every verb has say."""
+    """The values of the options that every command has."""
 
     output: Output
     location: str | None = None
@@ -82,8 +88,8 @@ class Session:
 
     @contextmanager
     def spark_lake(self) -> Iterator[tuple[SparkSession, Lakebloom]]:
-        """Start Spark for the block, and give it the indexes."""
-        self._require_location()  # before anything starts
+        """Start Spark for the block, and open the indexes with it."""
+        self._require_location()  # before Spark starts
         with self.spark() as spark:
             yield spark, self._lake(spark)
 
@@ -104,7 +110,7 @@ class Session:
 
 @dataclass(slots=True)
 class _Current:
-    """How errors are shown; known as soon as the options are read."""
+    """How errors are shown."""
 
     output: Output = field(default_factory=TextOutput)
     debug: bool = False
@@ -114,7 +120,7 @@ _current = _Current()
 
 
 def start(arguments: list[str]) -> None:
-    """Note how errors are to be shown before the arguments are understood: they may be what is wrong."""
+    """Decide how errors are shown before the arguments are parsed: parsing them may fail."""
     asks_json = any(
         given == "--output=json" or (given == "--output" and value == "json")
         for given, value in zip(arguments, [*arguments[1:], ""], strict=True)
@@ -124,19 +130,19 @@ def start(arguments: list[str]) -> None:
 
 
 def current_output() -> Output:
-    """Return where errors go."""
+    """Return the output for errors."""
     return _current.output
 
 
 def debugging() -> bool:
-    """Tell whether tracebacks are wanted."""
+    """Return whether to show tracebacks."""
     return _current.debug
 
 
 def verb(
     app: typer.Typer, name: str | None = None, *, spark: bool = False, examples: str = ""
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function whose first argument is the session."""
+    """Turn a function whose first argument is the session into a command."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
         hints = typing.get_type_hints(function, include_extras=True)

@@ -1,4 +1,4 @@
-"""Errors as people read them: one paragraph with the code, what was found and what to do; JSON for programs."""
+"""Error messages: one paragraph with the code, what was found and what to do; JSON for programs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lakebloom.errors import LakebloomError, PredicateSyntaxError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Trouble"]
+__all__ = ["ErrorMessage"]
 
 _WIDTH = 70
 
-# Hints are written for Python; here they name commands.
+# Hints name Python calls; on the command line they must name commands.
 _AS_COMMANDS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
     (re.compile(r"(?:lake\.)?indexes\(\)"), "`lakebloom list`"),
     (re.compile(r"(?:lake\.)?(\w+)_index\('([^']*)'\)"), r"`lakebloom \1 \2`"),
@@ -37,19 +37,19 @@ _AS_COMMANDS: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """An error, ready to be shown."""
+class ErrorMessage:
+    """The parts of an error message."""
 
     code: str
     message: str
     found: str = ""
     hint: str = ""
     pointer: tuple[str, int] | None = None
-    """A text, and the character of it that is meant."""
+    """A text, and the position in it that the message points at."""
 
     @classmethod
-    def of(cls, error: LakebloomError) -> Trouble:
-        """Return what to show of an error that lakebloom raised."""
+    def of(cls, error: LakebloomError) -> ErrorMessage:
+        """Return the message for an error that lakebloom raised."""
         hint = error.hint
         for pattern, words in _AS_COMMANDS:
             hint = pattern.sub(words, hint)
@@ -58,10 +58,10 @@ class Trouble:
         return cls(error.code, error.message, error.found, hint, pointer)
 
     @classmethod
-    def unexpected(cls, error: BaseException) -> Trouble:
-        """Return what to show of an error that nobody foresaw."""
+    def unexpected(cls, error: BaseException) -> ErrorMessage:
+        """Return the message for an unexpected error."""
         lines = str(error).strip().splitlines() or [""]
-        hint = "run it again with --debug and report what it prints"
+        hint = "run the command again with --debug, and report what it prints"
         return cls(
             "UNEXPECTED",
             "this is a bug in lakebloom or in one of its libraries",
@@ -70,7 +70,7 @@ class Trouble:
         )
 
     def paragraph(self) -> str:
-        """Return the error as a paragraph, with a pointer below it where there is a text to point at."""
+        """Return the error as a paragraph; for a syntax error, with a pointer to its position."""
         parts = [f"error {self.code}: {_sentence(self.message)}"]
         if self.found:
             parts.append(f"Found: {_sentence(self.found)}")
@@ -85,7 +85,7 @@ class Trouble:
 
 
 def _pointed(text: str, position: int) -> str:
-    """Return the part of a text around a place, and an arrow to the place: two lines that no terminal folds.
+    """Return the part of a text around a position, and an arrow to it: two lines short enough for any terminal.
 
     >>> print(_pointed("k = 1 AND AND s = 'x'", 10))
     <BLANKLINE>

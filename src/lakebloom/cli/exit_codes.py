@@ -1,4 +1,4 @@
-"""Exit codes of the command line, one for each kind of trouble. docs/CLI.md lists them."""
+"""Exit codes of the command line, one for each kind of error. docs/CLI.md lists them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["ExitCode", "code_of"]
 
 
 class ExitCode(enum.IntEnum):
-    """What a process ends with; ``meaning`` is its line in the documentation."""
+    """The exit code of a process; ``meaning`` is its line in the documentation."""
 
     meaning: str
 
@@ -21,18 +21,18 @@ class ExitCode(enum.IntEnum):
         return member
 
     OK = 0, "done"
-    UNEXPECTED = 1, "an error that lakebloom does not know: a defect, of lakebloom or below it"
-    USAGE = 2, "arguments, or a condition, that can never be right"
+    UNEXPECTED = 1, "unexpected error: a bug in lakebloom or in one of its libraries"
+    USAGE = 2, "invalid arguments or an invalid condition"
     NOT_FOUND = 3, "no such index, table, file or column"
-    STATE = 4, "the index exists already, is deleted, too large, out of date, or was changed by another writer"
+    STATE = 4, "the index already exists, is deleted, too large or stale, or another writer changed it"
     DAMAGED = 5, "an index or a filter is damaged, or `verify` found a value missing"
     STORAGE = 6, "files could not be read or written"
-    UNSUPPORTED = 7, "a type, a table or a session that cannot be used, or no Spark or Java"
+    UNSUPPORTED = 7, "an unsupported type, table or session, or Spark or Java is missing"
     BUILD_FAILED = 8, "the Spark job failed"
     INTERRUPTED = 130, "stopped by Ctrl-C; no partial changes remain"
 
 
-# The first that fits: narrower classes come first.
+# The first match decides: subclasses come before their base classes.
 _CODES: dict[type[errors.LakebloomError], ExitCode] = {
     errors.IndexNotFoundError: ExitCode.NOT_FOUND,
     errors.NotFoundError: ExitCode.NOT_FOUND,
@@ -55,5 +55,5 @@ _CODES: dict[type[errors.LakebloomError], ExitCode] = {
 
 
 def code_of(error: errors.LakebloomError) -> ExitCode:
-    """Return what the process ends with after this error."""
+    """Return the exit code for an error."""
     return next((code for kind, code in _CODES.items() if isinstance(error, kind)), ExitCode.UNEXPECTED)

@@ -1,6 +1,6 @@
 """What ``--output text`` and ``--output json`` print: results to stdout, everything else to stderr.
 
-A verb hands over both forms and never asks which one is wanted.
+A command passes both forms, and does not know which one is printed.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from rich.text import Text
 from lakebloom.display.visible import visible, visible_json, visible_lines
 
 if TYPE_CHECKING:
-    from lakebloom.cli.error_message import Trouble
+    from lakebloom.cli.error_message import ErrorMessage
     from lakebloom.display.progress import Progress
     from lakebloom.display.tables import Printable
 
 __all__ = ["JsonOutput", "Output", "OutputKind", "TextOutput", "plain"]
 
 _UNWRAPPED = 1000
-"""Columns where nobody looks: what is piped on must not be folded."""
+"""The width where stdout is not a terminal: piped lines must not be folded."""
 
 
 class OutputKind(str, enum.Enum):
@@ -41,12 +41,12 @@ class OutputKind(str, enum.Enum):
 
 
 def plain(record: Any, **more: Any) -> dict[str, Any]:
-    """Return a record's fields as JSON has them; ``more`` are added."""
+    """Return a record's fields for JSON, with ``more`` added."""
     return {**asdict(record), **more}
 
 
 class Output(abc.ABC):
-    """Where a verb's results go."""
+    """Prints the results of a command."""
 
     @abc.abstractmethod
     def record(self, record: Printable, **more: Any) -> None:
@@ -54,36 +54,36 @@ class Output(abc.ABC):
 
     @abc.abstractmethod
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], data: Any, *, empty: str = "none") -> None:
-        """Show a table. A column whose name starts with ``>`` is one of numbers, with ``~`` one that may be folded."""
+        """Show a table. A name with ``>`` in front is a column of numbers, with ``~`` a column that may be folded."""
 
     @abc.abstractmethod
     def text(self, text: str, data: Any) -> None:
-        """Show a text that is ready, or the same as data."""
+        """Show a text, or the same content as data."""
 
     @abc.abstractmethod
     def note(self, text: str) -> None:
-        """Say something to a person, beside the result."""
+        """Show a remark next to the result; programs do not get it."""
 
     @abc.abstractmethod
     def status(self, text: str) -> AbstractContextManager[object]:
-        """Say what is waited for, for as long as the block lasts."""
+        """Show what the command waits for, while the block runs."""
 
     @abc.abstractmethod
-    def trouble(self, trouble: Trouble) -> None:
+    def error(self, message: ErrorMessage) -> None:
         """Show an error."""
 
     @abc.abstractmethod
     @contextmanager
     def progress(self, title: str) -> Iterator[Callable[[Progress], None] | bool]:
-        """Show how far a job is, for as long as the block lasts, and yield what ``progress=`` takes."""
+        """Show the progress of a job while the block runs, and yield a value for ``progress=``."""
 
 
 class TextOutput(Output):
-    """For people: tables on stdout, a bar on stderr if someone is looking."""
+    """For people: tables on stdout, a progress bar on stderr if that is a terminal."""
 
     def __init__(self) -> None:
         self._out = _console(sys.stdout)
-        # By name and not as it is now: what is printed while a bar is drawn goes above it.
+        # stderr=True looks sys.stderr up at each print: lines printed while a bar is drawn go above it.
         self._err = Console(stderr=True, highlight=False) if sys.stderr.isatty() else _console(sys.stderr)
 
     def record(self, record: Printable, **more: Any) -> None:
@@ -121,9 +121,9 @@ class TextOutput(Output):
         """See Output."""
         return self._err.status(escape(visible(text))) if self._err.is_terminal else nullcontext()
 
-    def trouble(self, trouble: Trouble) -> None:
+    def error(self, message: ErrorMessage) -> None:
         """See Output."""
-        head, rest = visible_lines(trouble.paragraph()).split(":", 1)
+        head, rest = visible_lines(message.paragraph()).split(":", 1)
         self._err.print(Text.assemble((head, "bold red"), f":{rest}"), soft_wrap=not self._err.is_terminal)
 
     @contextmanager
@@ -137,7 +137,7 @@ class TextOutput(Output):
     def _print(self, table: Table) -> None:
         with self._out.capture() as captured:
             self._out.print(table)
-        # Cells are padded to the width of their column, also the last.
+        # rich pads the last column too.
         lines = captured.get().splitlines()
         self._out.file.write("\n".join(line.rstrip() for line in lines) + "\n")
 
@@ -164,9 +164,9 @@ class JsonOutput(Output):
         """See Output."""
         return nullcontext()
 
-    def trouble(self, trouble: Trouble) -> None:
+    def error(self, message: ErrorMessage) -> None:
         """See Output."""
-        sys.stderr.write(_json(trouble.as_json(), indent=0) + "\n")
+        sys.stderr.write(_json(message.as_json(), indent=0) + "\n")
 
     @contextmanager
     def progress(self, title: str) -> Iterator[Callable[[Progress], None] | bool]:

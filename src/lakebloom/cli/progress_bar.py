@@ -1,4 +1,4 @@
-"""The bar of a running job. It is drawn as Python draws it (``lakebloom.display.progress``)."""
+"""The progress bar of a running job, the same as in Python (``lakebloom.display.progress``)."""
 
 from __future__ import annotations
 

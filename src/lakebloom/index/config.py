@@ -1,4 +1,4 @@
-"""What a user asks for: the configuration of an index, checked when it is made."""
+"""The configuration of an index, checked when it is created."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 class BloomIndexConfig:
     """The configuration of a Bloom index.
 
-    ``columns`` are names in Spark's convention (``a.b`` is a struct's leaf); each gets filters of its own. ``fpp`` is
-    the false-positive rate of one filter; "auto" lets it follow the number of units, so that a lookup opens a quarter
-    of a unit in vain. ``expected_items`` fixes the size of every filter instead of taking it from the data.
-    ``granularity`` is what one filter covers: a "file", a "row_group", or a number of rows. ``global_filter`` also
-    keeps one filter over each whole column, for joins. ``allow_plaintext_filters`` lets Spark's own reader, with the
-    session's keys, index columns that are encrypted in Parquet files: a filter tells in clear which values a file may
-    have, to everyone who can read the index (docs/SECURITY.md).
+    ``columns`` are names in Spark's convention (``a.b`` is a field of a struct); each column gets its own filters.
+    ``fpp`` is the false-positive rate of one filter. "auto" computes it from the number of units, so that a lookup
+    opens 0.25 unnecessary units on average. ``expected_items`` is the number of distinct values per unit for which
+    filters are sized; by default the values are counted. ``granularity`` is what one filter covers: a "file", a
+    "row_group", or a number of rows. ``global_filter`` also builds one filter over each whole column, for joins.
+    ``allow_plaintext_filters`` allows indexing columns that are encrypted in Parquet files, read by Spark with the
+    session's keys. The filters are not encrypted: everyone who can read the index can test which values a file may
+    hold (docs/SECURITY.md).
 
     >>> BloomIndexConfig("by_user", ["user_id"]).granularity
     'file'
@@ -77,9 +78,9 @@ class BloomIndexConfig:
         global_filter: bool = False,
         allow_plaintext_filters: bool = False,
     ) -> BloomIndexConfig:
-        """Return a configuration with the zones of a Lance index: a filter for 8192 rows, wrong once in 1754 times.
+        """Return a configuration with the zones of a Lance index: one filter for 8192 rows, at a rate of 0.00057.
 
-        Every default can be overridden by keyword, as in the class itself.
+        All defaults can be overridden by keyword.
 
         >>> zones = BloomIndexConfig.lance("by_user", ["user_id"])
         >>> zones.granularity, zones.fpp
@@ -97,7 +98,7 @@ class BloomIndexConfig:
 
 
 def config_of(record: ConfigRecord) -> BloomIndexConfig:
-    """Return a recorded configuration as a user would give it. Raises InvalidArgumentError for one that nobody can."""
+    """Return a recorded configuration as a BloomIndexConfig. Raises InvalidArgumentError for an invalid one."""
     return BloomIndexConfig(
         record.name,
         [format_name(column.path) for column in record.columns],

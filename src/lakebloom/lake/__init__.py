@@ -1,8 +1,7 @@
-"""``Lakebloom``, the facade: hands work to Spark, or does without it.
+"""``Lakebloom``, the public class: with a Spark session it creates and maintains indexes, without one it reads them.
 
-With a Spark session it creates and maintains indexes. With only a location it reads them: candidates and lookups need
-no Spark, no JVM and no pyspark. What only some methods need loads with the first call, because commands of a few
-milliseconds go through here.
+Candidates and lookups need no Spark, no JVM and no pyspark. Modules that only some methods need are imported in these
+methods: a lookup on the command line takes a few milliseconds, and imports would take longer.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ __all__ = ["Lakebloom"]
 
 @typed_arguments
 class Lakebloom(Queries):
-    """Bloom-filter indexes below one location.
+    """The Bloom-filter indexes at one location.
 
-    ``location`` is a directory or an object-store URI; with a session it may be left out, and is then
-    ``spark.lakebloom.location``, or the directory beside Spark's warehouse. ``options`` configure an object
+    ``location`` is a directory or an object-store URI. With a session it may be left out; the default is
+    ``spark.lakebloom.location``, or a directory next to Spark's warehouse. ``options`` configure an object
     store, such as ``{"region": "eu-west-1"}``.
     """
 
     def sql(self, text: str) -> DataFrame:
-        """Run ``CREATE BLOOM INDEX …``, ``SHOW BLOOM INDEXES`` and the like (docs/SQL.md); all else is Spark's SQL."""
+        """Run ``CREATE BLOOM INDEX …``, ``SHOW BLOOM INDEXES`` and so on (docs/SQL.md); Spark runs any other SQL."""
         from lakebloom.spark.sql import run
 
         return run(self._session(), self, text)

@@ -1,4 +1,4 @@
-"""Making indexes, and what comes before: prices and advice."""
+"""Creating and refreshing indexes, estimating their cost, and advice on columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lakebloom.index.arguments import column_list
 from lakebloom.lake.state import LakeState
 from lakebloom.store.records import ColumnRecord
 
-# What only building and maintaining need is imported where it is used: a process that looks one key up starts sooner.
+# Modules that only building and maintaining need are imported where they are used, so that a lookup starts sooner.
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,18 +39,20 @@ class Building(LakeState):
         progress: ProgressOption = None,
         quoted: Callable[[PriceTag], None] | None = None,
     ) -> BuildReport:
-        """Build an index over a DataFrame that reads files, a path, or a table's name.
+        """Build an index over a table: a path, the name of a table, or a DataFrame that reads files.
 
-        On a terminal and in a notebook a build that takes longer than two seconds shows how far it is. A function as
-        ``progress`` is called with how many files, bytes and rows are done instead; False turns it off. ``quoted`` is
-        called with the price before anything is written. Returns what was built and how long each phase took.
-        Everything is checked before anything is written; nothing is left behind by a failure.
+        Returns what was built, and how long each phase took. All arguments are checked before anything is written. A
+        build that fails leaves no files behind.
 
-        With ``from_embedded``, filters that the Parquet files already have are taken instead of reading the column,
-        where they hold the same hashes; the report says which columns had to be read, and why. Their rate is what the
-        files' writer chose.
+        On a terminal and in a notebook, a build of more than two seconds shows its progress. If ``progress`` is a
+        function, it is called with the number of files, bytes and rows done instead; False shows nothing. ``quoted``
+        is called with the estimated cost before anything is written.
 
-        With ``replace``, an index of this name goes on answering until the new one is committed, and is then gone.
+        With ``from_embedded``, filters that the Parquet files already have are imported instead of reading the column,
+        where they use the same hashes. The report says which columns had to be read, and why. Imported filters have
+        the false-positive rate that the writer of the files chose.
+
+        With ``replace``, an index of the same name is used until the new one is committed, which then replaces it.
         """
         from lakebloom.index.operation import Phases
 
@@ -68,9 +70,9 @@ class Building(LakeState):
         return report.with_seconds(phases.seconds)
 
     def price_index(self, source: Any, config: BloomIndexConfig, *, replace: bool = False) -> PriceTag:
-        """Tell what ``create_index`` would read and write, and how much one key would then skip. Builds nothing.
+        """Estimate what ``create_index`` would read and write, and how much a lookup would skip. Builds nothing.
 
-        Without a session ``source`` is the path of Parquet files.
+        Without a session, ``source`` must be a path to Parquet files.
         """
         from lakebloom.index.build.create import price_index
 
@@ -79,9 +81,9 @@ class Building(LakeState):
         return price_index(*self._resolved(source, None), config, replace=replace)
 
     def advise(self, source: Any, columns: Sequence[str] | None = None) -> RecordTable[ColumnAdvice]:
-        """Sample a table and tell for each column whether it is worth an index, and why. Builds nothing.
+        """Sample a table and say for each column whether it is worth an index, and why. Builds nothing.
 
-        Without a session ``source`` is the path of Parquet files.
+        Without a session, ``source`` must be a path to Parquet files.
         """
         if self._spark is None:
             from lakebloom.index.build.advise import advise_on_path
@@ -92,7 +94,7 @@ class Building(LakeState):
         return advise(self._session(), source, column_list(columns), self._catalog.options)
 
     def _directory(self, source: Any) -> tuple[Workshop, SourceRecord, list[ColumnRecord]]:
-        """Return what planning needs of Parquet files at a path where there is no Spark."""
+        """Return what planning needs to know about Parquet files at a path, without Spark."""
         from lakebloom.index.build.parquet_directory import ParquetDirectory, parquet_source
         from lakebloom.index.build.run import Workshop
         from lakebloom.tables.spark_schema import leaf_types
@@ -119,10 +121,11 @@ class Building(LakeState):
         allow_shrink: bool = False,
         progress: ProgressOption = None,
     ) -> BuildReport:
-        """Index what is new: "quick" adds new and changed files, "full" also drops what is gone and compacts.
+        """Index new and changed files ("quick"); "full" also drops deleted files and merges segments.
 
-        ``from_embedded`` is that of ``create_index``. A table that has no files any more, or lost more than half of
-        those that the index knows, is a TableShrunkError unless ``allow_shrink``: a mount may be missing.
+        ``from_embedded`` and ``progress`` are those of ``create_index``. If the table has no files any more, or lost
+        more than half of the indexed files, this raises TableShrunkError, because a mount may be missing;
+        ``allow_shrink`` refreshes anyway.
         """
         from lakebloom.index.build.refresh import refresh_index
 

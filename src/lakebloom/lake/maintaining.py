@@ -1,4 +1,4 @@
-"""The life of an index after it was built."""
+"""Optimizing, deleting, restoring, vacuuming, verifying and repairing indexes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lakebloom.errors import (
 )
 from lakebloom.lake.building import Building
 
-# What only building and maintaining need is imported where it is used: a process that looks one key up starts sooner.
+# Modules that only building and maintaining need are imported where they are used, so that a lookup starts sooner.
 
 if TYPE_CHECKING:
     from lakebloom.display.progress import ProgressOption
@@ -24,19 +24,19 @@ __all__ = ["Maintaining"]
 
 
 class Maintaining(Building):
-    """Optimizes, removes, proves and mends indexes."""
+    """Maintains indexes."""
 
     def optimize_index(self, name: str, *, progress: ProgressOption = None) -> OperationReport:
-        """Merge small segments; no data file is read. ``progress`` is that of ``create_index``."""
+        """Merge small segments. Reads no data files. ``progress`` is that of ``create_index``."""
         from lakebloom.index.maintain.optimize import optimize_index
 
         with self._shown(f"optimizing {name}", progress) as tell:
             return optimize_index(self._catalog, name, tell)
 
     def delete_index(self, name: str, force: bool = False) -> OperationReport:
-        """Stop using an index; ``restore_index`` brings it back until it is vacuumed.
+        """Stop using an index. Until it is vacuumed, ``restore_index`` brings it back.
 
-        With ``force`` it is removed for good and at once, whatever is damaged; its name is free then.
+        With ``force`` the index is removed at once and permanently, even if it is damaged; its name is then free.
         """
         from lakebloom.index.maintain.lifecycle import delete_index
         from lakebloom.index.maintain.repair import remove_index
@@ -56,11 +56,11 @@ class Maintaining(Building):
     def vacuum_index(
         self, name: str, retention: datetime.timedelta | None = None, *, progress: ProgressOption = None
     ) -> VacuumReport:
-        """Remove old versions and left-over files; a deleted index is removed altogether.
+        """Remove old versions and unused files; of a deleted index, everything.
 
-        ``retention`` is how long replaced versions stay readable (``spark.lakebloom.vacuum.retentionMs`` otherwise).
-        Files that may belong to a build that is still running are left alone, and so are log entries whose numbers a
-        writer may be about to take, both for ``spark.lakebloom.vacuum.graceMs``.
+        ``retention`` is how long replaced versions stay readable (default: ``spark.lakebloom.vacuum.retentionMs``).
+        Files that may belong to a running build, and commits whose numbers a writer may be about to use, are kept for
+        ``spark.lakebloom.vacuum.graceMs``.
         """
         from lakebloom.index.maintain.vacuum import vacuum_index
 
@@ -76,7 +76,7 @@ class Maintaining(Building):
     def verify_index(self, name: str, sample: float | None = None, *, progress: ProgressOption = None) -> VerifyReport:
         """Check every checksum, and hash the data again to prove that no value is missing from its filter.
 
-        ``sample`` is the share of files to read, all of them if None.
+        ``sample`` is the fraction of data files to read (default: all).
         """
         from lakebloom.index.maintain.verify import verify_index
 
@@ -84,10 +84,11 @@ class Maintaining(Building):
             return verify_index(self._catalog.index(name), sample, self._catalog.options, self._current, tell)
 
     def repair_index(self, name: str, *, progress: ProgressOption = None) -> RepairReport:
-        """Mend a damaged index, and tell what was done: what is damaged is dropped, and built anew from the table.
+        """Repair a damaged index: drop what is damaged, and rebuild it from the table. Returns what was done.
 
-        A newest log entry that cannot be read is replaced by the last one that can. Without Spark, what is damaged is
-        only dropped: answers are right again, and the report says what is left to do. Does nothing to a sound index.
+        If the newest commit cannot be read, the last readable one replaces it. Without Spark, damaged parts are only
+        dropped: queries and lookups work again, and the report says what is left to do. An undamaged index is not
+        changed.
         """
         from lakebloom.index.maintain.repair import Rebuild, repair_index
 

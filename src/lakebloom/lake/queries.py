@@ -1,4 +1,4 @@
-"""Queries of the session that skip files, their explanation, and joins."""
+"""Skipping files in the session's queries, explaining queries, and joins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lakebloom.lake.maintaining import Maintaining
 from lakebloom.lake.reading import Reading
 from lakebloom.tables.columns import parse_name
 
-# What only building and maintaining need is imported where it is used: a process that looks one key up starts sooner.
+# Modules that only some methods need are imported where they are used, so that a lookup starts sooner.
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,13 +43,15 @@ class Queries(Maintaining, Reading):
         return self._skipping is not None and self._skipping.installed
 
     def enable(self, auto_refresh: bool = False) -> None:
-        """Let every later query of the session skip files that cannot match. Call it again after changes elsewhere.
+        """Let all later queries of the session skip files that cannot match.
 
-        What this object creates, refreshes or deletes is noticed by itself; so are new versions of known indexes,
-        whoever writes them. Raises UnsupportedSessionError on Spark Connect.
+        Queries use what this object creates, refreshes or deletes, and new versions of indexes that other processes
+        write. Call ``enable()`` again to use indexes that other processes created. Raises UnsupportedSessionError on
+        Spark Connect.
 
-        With ``auto_refresh``, an index is also refreshed in the background after this session wrote to its table, until
-        ``disable()``. No write waits for it or fails because of it; ``status`` shows why a refresh failed.
+        With ``auto_refresh``, an index is also refreshed in the background after this session wrote to its table,
+        until ``disable()``. Writes do not wait for it, and do not fail because of it; ``status`` shows why a refresh
+        failed.
         """
         if auto_refresh:
             self._watched_writes().start()
@@ -59,7 +61,7 @@ class Queries(Maintaining, Reading):
         skipping.install()
 
     def disable(self) -> None:
-        """Let later queries read everything again, and end auto_refresh. Other rules of the optimizer stay."""
+        """Let later queries read all files again, and stop auto_refresh. Other rules of the optimizer stay."""
         if self._writes is not None:
             self._writes.stop()
         if self._skipping is not None:
@@ -67,11 +69,11 @@ class Queries(Maintaining, Reading):
 
     @property
     def auto_refresh(self) -> bool:
-        """Whether indexes are refreshed after this session wrote to their tables."""
+        """Whether indexes are refreshed in the background after this session wrote to their tables."""
         return self._writes is not None and self._writes.background.running
 
     def wait_for_refresh(self, timeout_s: float | None = None) -> bool:
-        """Wait until auto_refresh has done its work for all writes so far; False where it has not in this time."""
+        """Wait until auto_refresh has handled all writes so far. Returns False if that exceeds ``timeout_s``."""
         return self._writes is None or self._writes.wait(timeout_s)
 
     def _watched_writes(self) -> WriteWatch:
@@ -83,10 +85,10 @@ class Queries(Maintaining, Reading):
         return self._writes
 
     def explain(self, query: DataFrame | str, predicate: Predicate | str | None = None) -> QueryReport:
-        """Tell for each table that a query reads which files are skipped, by which index, and why not more.
+        """Say for each table of a query which files are skipped, by which index, and why not more.
 
-        ``query`` is a DataFrame or SQL text, of which nothing is run. ``explain(name, predicate)`` tells the same of a
-        condition on an index, as ``lookup`` and ``read`` would answer it now; that also works without Spark.
+        ``query`` is a DataFrame or SQL text; it is not run. ``explain(name, predicate)`` explains a condition on an
+        index, as ``lookup`` and ``read`` would answer it now; this also works without Spark.
         """
         if predicate is not None:
             return self._explain_condition(query, predicate)
@@ -122,20 +124,20 @@ class Queries(Maintaining, Reading):
         return explain_condition(self._reader(name), chosen, self._catalog.options, self._current)
 
     def last_query(self) -> LastQuery | None:
-        """Return what the scans of the session's last query counted, as Spark's own metrics have it.
+        """Return what the scans of the session's last query read, from Spark's own metrics.
 
-        A command counts where it reads files. None where there was no query since ``enable()``. On Spark Connect it is
-        about the newest DataFrame of ``read`` that ran; how many files it read is None where the table changed since.
+        Commands that read files count as queries. Returns None if no query ran since ``enable()``. On Spark Connect,
+        this is the last DataFrame of ``read`` that ran; its number of files is None if the table changed since.
         """
         if self._reads is not None:
             return self._reads.last()
         return self._rule().last_query()
 
     def register_functions(self) -> list[str]:
-        """Give the session's SQL lakebloom_indexes(), lakebloom_history('index') and lakebloom_candidates('index',
-        'column', 'value'), and return these names. Works on Spark Connect, too.
+        """Register the SQL functions lakebloom_indexes(), lakebloom_history('index') and lakebloom_candidates('index',
+        'column', 'value'), and return their names. Works on Spark Connect too.
 
-        Raises UnsupportedSessionError without a session, and for a location that only Spark reaches.
+        Raises UnsupportedSessionError without a session, and for a location that only Spark can reach.
         """
         from lakebloom.spark.table_functions import register
 
@@ -144,9 +146,9 @@ class Queries(Maintaining, Reading):
     def might_contain(self, name: str, column: str, spark_column: Column | str) -> Column:
         """Return a Spark column that is False where the indexed column certainly does not hold a value.
 
-        For the other side of a join: ``orders.where(lake.might_contain("by_user", "user_id", orders.user_id))`` drops
-        rows without a partner before they are shuffled. The index needs a global filter. Files that it does not know
-        yet are read and added, up to ``spark.lakebloom.join.mergeMaxBytes``; beyond it this is a StaleIndexError.
+        Use it on the other side of a join: ``orders.where(lake.might_contain("by_user", "user_id", orders.user_id))``
+        drops rows without a match before they are shuffled. The index needs a global filter. Unindexed files are read
+        and added to it, up to ``spark.lakebloom.join.mergeMaxBytes``; above that, this raises StaleIndexError.
         """
         from lakebloom.spark.build.job import SparkBuilder
         from lakebloom.spark.joins import might_contain_column
@@ -158,16 +160,16 @@ class Queries(Maintaining, Reading):
         return might_contain_column(spark, found, spark_column)
 
     def prune_join(self, indexed: DataFrame, small: DataFrame, on: str | Sequence[str]) -> DataFrame:
-        """Return a DataFrame like ``indexed`` that does not open files which hold no key of ``small``, to be joined.
+        """Return ``indexed`` without the files that hold no key of ``small``, to be joined with ``small``.
 
-        ``on`` names the columns that both have in common and are equal in the join: ``lake.prune_join(events, users,
-        "user_id").join(users, "user_id")``. The keys of ``small`` are collected, up to ``spark.lakebloom.join.maxKeys``
-        distinct ones of each column; where there are more, or where nearly every file holds one, the frame is returned
-        as it is, and a log line says so. For joins in which rows of ``indexed`` without a partner are in no result:
-        inner, semi, and the outer and anti joins that keep all rows of ``small``.
+        ``on`` names the join columns, which both sides have: ``lake.prune_join(events, users, "user_id").join(users,
+        "user_id")``. A Spark job collects the distinct keys of ``small``, up to ``spark.lakebloom.join.maxKeys`` for
+        each column. If there are more, or if nearly every file holds one, ``indexed`` is returned unchanged, with a
+        log line. Use it for joins that drop rows of ``indexed`` without a match: inner, semi, and the outer and anti
+        joins that keep all rows of ``small``.
 
-        On Spark Connect ``indexed`` is a table, a path or ``lake.read`` as it is, and is read anew by ``read`` with the
-        keys as a condition.
+        On Spark Connect, ``indexed`` must be a table, a path or ``lake.read`` without further operations; ``read``
+        reads it again with the keys as a condition.
         """
         from lakebloom.spark.joins import pruned_by_keys
         from lakebloom.spark.sources.resolve import is_connect

@@ -1,4 +1,4 @@
-"""What indexes are there, and rows through an index."""
+"""Listing indexes, and reading rows through them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lakebloom.index.arguments import column_list
 from lakebloom.index.query.reader import candidate_table
 from lakebloom.lake.state import LakeState
 
-# What only building and maintaining need is imported where it is used: a process that looks one key up starts sooner.
+# Modules that only some methods need are imported where they are used, so that a lookup starts sooner.
 
 if TYPE_CHECKING:
     import os
@@ -35,10 +35,10 @@ __all__ = ["Reading"]
 
 
 class Reading(LakeState):
-    """Lists indexes, and reads by them."""
+    """Lists indexes, and reads rows through them."""
 
     def indexes(self) -> RecordTable[IndexRecord]:
-        """Return all indexes, deleted ones too. One that cannot be read has the state "damaged" or "unreadable"."""
+        """Return all indexes, also deleted ones. Those that cannot be read have the state "damaged" or "unreadable"."""
         from lakebloom.display.tables import RecordTable
         from lakebloom.index.reports import records_of
 
@@ -51,7 +51,7 @@ class Reading(LakeState):
         return IndexRecord.of(self._catalog.index(name).log.newest())
 
     def status(self, name: str | None = None) -> RecordTable[IndexStatus]:
-        """Compare an index, or all that are in use, with their tables: coverage, lag, size, rate. Lists the tables."""
+        """Compare an index, or all that are not deleted, with the table: coverage, lag, size, rate. Lists the table."""
         from lakebloom.display.tables import RecordTable
         from lakebloom.index.maintain.status import statuses
 
@@ -68,9 +68,9 @@ class Reading(LakeState):
         return RecordTable(history_of(self._catalog.index(name).log))
 
     def report(self, name: str, path: str | os.PathLike[str], predicate: Predicate | str | None = None) -> pathlib.Path:
-        """Write a page about an index to a file, and return where: coverage, sizes, rates, and what to do next.
+        """Write an HTML page about an index, and return its path: coverage, sizes, rates, and what to do next.
 
-        With a predicate the page also shows which files it skips.
+        With a predicate, the page also shows which files it skips.
         """
         from lakebloom.report import gather, render
 
@@ -84,7 +84,7 @@ class Reading(LakeState):
         return target
 
     def columns(self, name: str) -> list[tuple[ColumnPath, str]]:
-        """Return all columns of an index's table as it was when indexed: the parts of each name, and its Spark type."""
+        """Return all columns of the table when it was indexed: the parts of each name, and its Spark type."""
         from lakebloom.tables.schema import table_schema
 
         return list(table_schema(self._catalog.index(name).log.newest().source.schema_json).types.items())
@@ -92,9 +92,9 @@ class Reading(LakeState):
     def candidates(self, name: str, predicate: Predicate | str) -> pa.Table:
         """Return the units that can match: path, row_start, row_count, row_groups. Reads only the index.
 
-        Here and everywhere, a predicate is made by ``col``, or is SQL text such as ``"user_id = 42"``.
+        Here and everywhere, a predicate is made with ``col``, or is SQL text such as ``"user_id = 42"``.
 
-        The answer is about the files as they were indexed. One that is new or changed since is not in it.
+        Unindexed files (new or changed since they were indexed) are not in the result.
         """
         found = self._reader(name).candidates(self._predicate(name, predicate), self._catalog.options, self._current)
         return candidate_table(found)
@@ -108,9 +108,10 @@ class Reading(LakeState):
         *,
         unindexed: Unindexed = "scan",
     ) -> pa.Table:
-        """Return the rows for which the predicate is TRUE, as a full scan would.
+        """Return the rows that match the predicate, as a full scan would.
 
-        Files that the index does not know as they are now are read in full ("scan"), left out ("skip"), or an error.
+        ``unindexed`` says what to do with files that are new or changed since they were indexed: read them in full
+        ("scan"), leave them out ("skip"), or raise an error ("error").
         """
         predicate = self._predicate(name, predicate)
         if name not in self._lookups:
@@ -120,9 +121,9 @@ class Reading(LakeState):
         return self._lookups[name].rows(predicate, column_list(columns), limit, unindexed)
 
     def register_source(self) -> None:
-        """Let the session read ``spark.read.format("lakebloom").load(name)``, in SQL and on Spark Connect too.
+        """Register ``spark.read.format("lakebloom").load(name)`` with the session; works on Spark Connect too.
 
-        The source finds indexes at this object's location, unless a query names another; see docs/DATA_SOURCE.md.
+        The data source uses this object's location, unless a query names another; see docs/DATA_SOURCE.md.
         """
         from lakebloom.spark.versions import require_data_source
 
@@ -136,14 +137,14 @@ class Reading(LakeState):
     def read(
         self, name: str, predicate: Predicate | str | None = None, columns: Sequence[str] | None = None
     ) -> DataFrame:
-        """Return the rows for which the predicate is TRUE as a DataFrame, read through the index by the data source."""
+        """Return the rows that match the predicate as a DataFrame, read through the index by the data source."""
         from lakebloom.spark.versions import require_data_source
 
         require_data_source()
         from lakebloom.spark.data_source.source import changed_table, load
 
         spark, _ = self._workshop(None)
-        if not self._registered or self._catalog.options:  # another object's options may have come since
+        if not self._registered or self._catalog.options:  # another object may have registered its options since
             self.register_source()
         chosen = None if predicate is None else self._predicate(name, predicate)
         snapshot = self._reader(name).snapshot()

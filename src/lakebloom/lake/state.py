@@ -1,4 +1,4 @@
-"""What all parts of the facade share: the location, the session, and what is open."""
+"""What all parts of ``Lakebloom`` share: the location, the session, and open readers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lakebloom.index.threads import closed, opened
 from lakebloom.spark.conf import default_location, settings_of
 from lakebloom.spark.versions import require_connect
 
-# What only building and maintaining need is imported where it is used: a process that looks one key up starts sooner.
+# Modules that only building and maintaining need are imported where they are used, so that a lookup starts sooner.
 
 if TYPE_CHECKING:
     import os
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["LakeState"]
 
 _PATIENCE_S = 5.0
-"""How long a listing of the location may take that only makes an error better."""
+"""How long to list the location for a better error message."""
 
 
 def _require_session(spark: object) -> None:
@@ -58,7 +58,7 @@ def _require_session(spark: object) -> None:
 
 
 class LakeState:
-    """A location of indexes, and the session, if there is one."""
+    """The location of the indexes, and the session if there is one."""
 
     def __init__(
         self,
@@ -100,16 +100,16 @@ class LakeState:
 
     @property
     def location(self) -> str:
-        """Where the indexes are, as a URI."""
+        """The location of the indexes, as a URI."""
         return self._catalog.location
 
     @property
     def catalog(self) -> Catalog:
-        """The indexes as tools see them: their logs and their files."""
+        """The logs and files of the indexes, for tools."""
         return self._catalog
 
     def _current(self, snapshot: Snapshot) -> CurrentTable:
-        """Return the table of an index as it is now: a session asks its catalog, without one the index remembers."""
+        """Return the table of an index as it is now: from the session's catalog, or as the index recorded it."""
         if self._spark is None or snapshot.entry.source.catalog is None:
             return recorded_table(snapshot)
         if self._tables is None:
@@ -145,7 +145,7 @@ class LakeState:
         return self._spark, Workshop(self._catalog, builder, settings, progress)
 
     def _predicate(self, name: str, predicate: Predicate | str) -> Predicate:
-        """Return a predicate, whether it was made by ``col`` or typed as SQL."""
+        """Return a predicate that was made with ``col``, or parse its SQL text."""
         if not isinstance(predicate, str):
             return predicate
         from lakebloom.predicate.sql.parse import parse
@@ -156,10 +156,10 @@ class LakeState:
         return parse(predicate, types.items(), case_sensitive=source.case_sensitive)
 
     def close(self) -> None:
-        """Give back what this object holds: rule, callbacks, threads, watches, everything that it read.
+        """Release what this object holds: the optimizer rule, callbacks, threads, watches and caches.
 
-        Queries of the session go on without it. Closing twice is fine, and so is using it again: what is needed is then
-        opened again.
+        Later queries of the session read all files. Closing twice is fine. The object can be used again: it then opens
+        what it needs.
         """
         writes, skipping = self._writes, self._skipping
         self._writes = self._skipping = self._known_join_filters = None
@@ -171,12 +171,15 @@ class LakeState:
         closed(self)
 
     def _timeout_s(self) -> float:
-        # One key only: a query waits for this, and Spark fetches all of them one by one.
+        # Reads one key only: a query waits for this, and reading all keys takes longer.
         value = None if self._spark is None else self._spark.conf.get(TIMEOUT_KEY, None)
         return Settings.parse({} if value is None else {TIMEOUT_KEY: value}).query_timeout_ms / 1000
 
     def _publish(self) -> Mapping[str, Entry | Exception]:
-        """Tell the optimizer which indexes there are, and return them; those that do not answer stay as they were."""
+        """Pass the newest commits of all indexes to the optimizer rule, and return them.
+
+        An index that does not answer keeps its last known commit.
+        """
         if self._skipping is None:
             return {}
         timeout_s = self._timeout_s()
@@ -192,7 +195,7 @@ class LakeState:
         return found
 
     def _shown(self, title: str, progress: ProgressOption) -> AbstractContextManager[Report | None]:
-        """Show how far an operation is. Loads with the first one: a lookup does without."""
+        """Show the progress of an operation."""
         from lakebloom.display.progress import shown
 
         if self._spark is None or progress is False or callable(progress):
@@ -202,7 +205,7 @@ class LakeState:
         return shown(title, progress, quieten=spark_bar_quieter(self._spark))
 
     def _suggested(self, error: IndexNotFoundError) -> IndexNotFoundError:
-        """Return the error with the name of an index that was probably meant."""
+        """Return the error with the most similar name of an existing index as a hint."""
         import difflib
         from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""create, refresh and advise: the verbs that run Spark jobs."""
+"""create, refresh and advise: the commands that run Spark jobs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakebloom.cli.app import Session, verb
-from lakebloom.cli.error_message import Trouble
+from lakebloom.cli.error_message import ErrorMessage
 from lakebloom.cli.exit_codes import code_of
 from lakebloom.cli.output import plain
 from lakebloom.errors import LakebloomError
@@ -28,7 +28,7 @@ Format = Annotated[str, typer.Option("--format", help="The format of the files a
 
 
 class Mode(str, enum.Enum):
-    """How much a refresh does."""
+    """What a refresh updates."""
 
     QUICK = "quick"
     FULL = "full"
@@ -56,32 +56,33 @@ lakebloom refresh --all
 
 def create(
     session: Session,
-    name: Annotated[str, typer.Argument(help="The index's name.")],
+    name: Annotated[str, typer.Argument(help="The name of the index.")],
     source: Source,
     column: Annotated[list[str], typer.Option("--column", "-c", help="A column to index; repeatable.")],
-    fpp: Annotated[str, typer.Option(help="The false-positive rate of a filter; auto follows the number of units.")] = (
+    fpp: Annotated[str, typer.Option(help="False-positive rate of a filter; auto depends on the number of units.")] = (
         "auto"
     ),
-    granularity: Annotated[str, typer.Option(help="What a filter covers: file, row_group, or a number of rows.")] = (
+    granularity: Annotated[str, typer.Option(help="What one filter covers: file, row_group, or a number of rows.")] = (
         "file"
     ),
-    expected_items: Annotated[int | None, typer.Option(help="Fix the size of filters: distinct values of a unit.")] = (
-        None
-    ),
+    expected_items: Annotated[
+        int | None, typer.Option(help="Distinct values per unit, to size filters (default: counted).")
+    ] = None,
     global_filter: Annotated[
-        bool, typer.Option("--global-filter", help="Also keep one filter over each whole column, for joins.")
+        bool, typer.Option("--global-filter", help="Also build one filter over each whole column, for joins.")
     ] = False,
     allow_plaintext_filters: Annotated[
         bool,
-        typer.Option("--allow-plaintext-filters", help="Index columns that are encrypted, in filters that are not."),
+        typer.Option("--allow-plaintext-filters", help="Allow unencrypted filters of encrypted columns."),
     ] = False,
     format: Format = "parquet",
     replace: Annotated[
-        bool, typer.Option("--replace", help="Take the place of an index of this name, which answers until then.")
+        bool,
+        typer.Option("--replace", help="Replace the index of this name; queries use it until the new one is ready."),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the price tag and build nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the estimated cost, and build nothing.")] = False,
 ) -> None:
-    """Build an index over a table, after telling what it will cost."""
+    """Build an index over a table. Prints the estimated cost first."""
     from lakebloom import BloomIndexConfig
 
     config = BloomIndexConfig(
@@ -116,18 +117,18 @@ def create(
 
 def refresh(
     session: Session,
-    name: Annotated[str | None, typer.Argument(help="The index's name.")] = None,
+    name: Annotated[str | None, typer.Argument(help="The name of the index.")] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All indexes of the location, one after the other.")
+        bool, typer.Option("--all", help="Refresh all indexes of the location, one after the other.")
     ] = False,
-    mode: Annotated[Mode, typer.Option(help="quick adds new and changed files; full also drops what is gone.")] = (
+    mode: Annotated[Mode, typer.Option(help="quick adds new and changed files; full also drops deleted files.")] = (
         Mode.QUICK
     ),
     allow_shrink: Annotated[
-        bool, typer.Option("--allow-shrink", help="Go on where the table lost more than half of its files.")
+        bool, typer.Option("--allow-shrink", help="Refresh even if the table lost more than half of its files.")
     ] = False,
 ) -> None:
-    """Index what is new or changed. With --all, one that fails does not keep the others; the exit code is its own."""
+    """Index new and changed files. With --all, a failed index does not stop the others; its exit code is returned."""
     if (name is None) != everything:
         raise typer.BadParameter("name an index, or pass --all")
     with session.spark_lake() as (_, lake):
@@ -145,7 +146,7 @@ def _refreshed(session: Session, lake: Lakebloom, name: str, mode: Mode, *, allo
 
 
 def _refresh_all(session: Session, lake: Lakebloom, mode: Mode, *, allow_shrink: bool) -> None:
-    """Refresh what is in use. Raises typer.Exit with the code of the first that failed, when all had their turn."""
+    """Refresh all indexes that are not deleted. At the end, raises typer.Exit with the code of the first failure."""
     rows: list[tuple[str, ...]] = []
     data: list[dict[str, Any]] = []
     reports: list[BuildReport] = []
@@ -158,16 +159,18 @@ def _refresh_all(session: Session, lake: Lakebloom, mode: Mode, *, allow_shrink:
         except LakebloomError as error:
             failed.append(error)
             rows.append((index.name, f"{index.version:,}", "", "", f"failed: {error.code}"))
-            data.append({"name": index.name, "version": index.version, **Trouble.of(error).as_json()})
+            data.append({"name": index.name, "version": index.version, **ErrorMessage.of(error).as_json()})
         else:
             reports.append(report)
             rows.append((report.name, f"{report.version:,}", f"{report.files:,}", f"{report.rows:,}", report.result))
             data.append(plain(report))
-    session.output.table(("name", ">version", ">files", ">rows", "~result"), rows, data, empty="no indexes here")
+    session.output.table(
+        ("name", ">version", ">files", ">rows", "~result"), rows, data, empty="no indexes at this location"
+    )
     for report in reports:
         _warn_skipped(session, report)
-    for trouble in map(Trouble.of, failed):
-        session.output.trouble(trouble)
+    for message in map(ErrorMessage.of, failed):
+        session.output.error(message)
     if failed:
         raise typer.Exit(code_of(failed[0]))
 
@@ -178,7 +181,7 @@ def advise(
     column: Annotated[list[str] | None, typer.Option("--column", "-c", help="Only these columns; repeatable.")] = None,
     format: Format = "parquet",
 ) -> None:
-    """Sample a table and tell which columns are worth an index, and why."""
+    """Sample a table and say which columns are worth an index, and why."""
     if _needs_no_spark(source, format):
         from lakebloom.index.build.advise import advise_on_path
 
@@ -203,7 +206,7 @@ def advise(
 
 
 def _needs_no_spark(source: str, format: str) -> bool:
-    """Tell whether a source is Parquet files on this machine's disk: they can be looked at without Spark."""
+    """Return whether the table is Parquet files on a local disk: these can be read without Spark."""
     return format == "parquet" and Path(source).exists()
 
 

@@ -1,4 +1,4 @@
-"""``make demo``: one key in a lake of 400 files, from a price tag to a report, on your screen."""
+"""``make demo``: finds one key in a lake of 400 files, from the estimated cost to the report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _REPORT = "lakebloom-demo.html"
 def main(to: Path | None = None) -> None:
     """Show an index over a lake of many files: price, build, query, lookup, join, refresh, report.
 
-    The lake is made for the purpose and removed again; the report stays, at ``to`` or in the temporary directory.
+    The lake is temporary. The report stays, at ``to`` or in the temporary directory.
     """
     console = Console(width=110)
     page = to or Path(tempfile.gettempdir()) / _REPORT
@@ -53,7 +53,9 @@ class _Story:
         self._chapter("a lake of 400 Parquet files with random keys")
         self._say(self.table.write())
         self.spark.read.parquet(str(next(self.table.path.iterdir()))).where("user_id = 'nobody'").collect()
-        before = self._query("a key, without an index", self._needle)  # Spark itself is warm
+        before = self._query(
+            "a key, without an index", self._needle
+        )  # after a first query, so that the start of Spark is not measured
         self._chapter("what would an index cost?")
         config = BloomIndexConfig(_INDEX, ["user_id"])
         self._say(self.lake.price_index(str(self.table.path), config))
@@ -69,7 +71,7 @@ class _Story:
     def _queries(self, before_s: float) -> None:
         self._chapter("the same query, after enable()")
         self.lake.enable()
-        self._needle().count()  # what is compiled once is compiled
+        self._needle().count()  # compiles the code of the query
         after_s = self._query("a key, with the index", self._needle)
         self._say(self.lake.last_query())
         self._gained("one key by Spark SQL", before_s, after_s, self._skipped())
@@ -84,9 +86,9 @@ class _Story:
         rows, elapsed_s = _timed(lambda: reader.lookup(_INDEX, condition))
         self._require_one(rows.num_rows)
         self._say(f"lake.lookup: {rows.to_pylist()[0]} in {1000 * elapsed_s:.1f} ms")
-        kept, asked_s = _timed(lambda: reader.candidates(_INDEX, col("user_id").isin(self.table.keys)).num_rows)
+        kept, probed_s = _timed(lambda: reader.candidates(_INDEX, col("user_id").isin(self.table.keys)).num_rows)
         self._say(
-            f"{len(self.table.keys):,} keys at once: {kept} files can hold them, asked in {1000 * asked_s:.0f} ms"
+            f"{len(self.table.keys):,} keys at once: {kept} files can hold them, found in {1000 * probed_s:.0f} ms"
         )
         self._gained("one key by lookup", self.gains[0][1], elapsed_s, "no Spark job")
 
@@ -99,7 +101,7 @@ class _Story:
         self.lake.create_index(str(members), BloomIndexConfig(_MEMBERS, ["user_id"], global_filter=True))
         values = f"('{self.table.needle}', 'asked to be erased'), ('nobody', 'never here')"
         few = self.spark.sql(f"SELECT * FROM VALUES {values} AS t(user_id, why)")
-        # The lake is small: Spark would broadcast what it has to shuffle in a large one.
+        # The lake is small, so Spark would broadcast a side that it shuffles in a large lake.
         self.spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
         self.spark.conf.set("spark.lakebloom.join.minBytes", "0")
         for title, partner in (
@@ -119,7 +121,7 @@ class _Story:
         newest = self.table.append(_NEW_FILES)
         rows = self.lake.lookup(_INDEX, col("user_id") == newest).num_rows
         self._require_one(rows)
-        self._say("a key of a file that the index does not know yet is found, because unknown files are read")
+        self._say("a key of an unindexed file is found, because unindexed files are always read")
         refreshed, elapsed_s = _timed(lambda: self.lake.refresh_index(_INDEX))
         self._say(f"refresh_index: {refreshed.files} files in {elapsed_s:.2f} s; nothing else was read")
         self._say(self.lake.history(_INDEX))
@@ -136,7 +138,7 @@ class _Story:
         share = record.size_bytes / record.source_bytes
         self._say(f"for an index of {record.size_bytes / 1e6:.1f} MB, {share:.1%} of the data")
         page.write_text(render(gather(self.lake.catalog, _INDEX, col("user_id") == self.table.needle)))
-        self._say(f"the whole index on a page: {page}")
+        self._say(f"report page: {page}")
 
     def _needle(self) -> DataFrame:
         events = self.spark.read.parquet(str(self.table.path))

@@ -1,4 +1,4 @@
-"""The lake of the demo: small files of random keys, as a stream of events leaves them behind."""
+"""The lake of the demo: small files of random keys, as a stream of events writes them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DemoLake:
         self._files = 0
 
     def write(self) -> str:
-        """Write the files, and say what there is."""
+        """Write the files, and return a summary."""
         self.path.mkdir()
         started = time.perf_counter()
         self.append(_FILES)

@@ -1,4 +1,4 @@
-"""optimize, delete, restore, vacuum, status and verify: the life of an index. None of them starts Spark."""
+"""optimize, delete, restore, vacuum, status, verify and repair. Only ``repair`` starts Spark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_to"]
 
-Name = Annotated[str, typer.Argument(help="The index's name.")]
+Name = Annotated[str, typer.Argument(help="The name of the index.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -35,7 +35,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def optimize(session: Session, name: Name) -> None:
-    """Merge small segments; no data file is read."""
+    """Merge small segments. Reads no data files."""
     with session.output.progress(f"optimizing {name}") as update:
         report = session.lake().optimize_index(name, progress=update)
     session.output.record(report)
@@ -45,10 +45,10 @@ def delete(
     session: Session,
     name: Name,
     force: Annotated[
-        bool, typer.Option("--force", help="Remove it for good and at once, even if it is damaged.")
+        bool, typer.Option("--force", help="Remove the index permanently, even if it is damaged.")
     ] = False,
 ) -> None:
-    """Stop using an index; restore brings it back until it is vacuumed."""
+    """Stop using an index. Until it is vacuumed, `restore` brings it back."""
     session.output.record(session.lake().delete_index(name, force=force))
 
 
@@ -64,7 +64,7 @@ def vacuum(
         float | None, typer.Option(min=0, help="How long replaced versions stay readable.", show_default="7 days")
     ] = None,
 ) -> None:
-    """Remove old versions and left-over files; a deleted index altogether."""
+    """Remove old versions and unused files; of a deleted index, everything."""
     retention = None if retention_hours is None else datetime.timedelta(hours=retention_hours)
     with session.output.progress(f"vacuuming {name}") as update:
         report = session.lake().vacuum_index(name, retention, progress=update)
@@ -73,11 +73,13 @@ def vacuum(
 
 def status(
     session: Session,
-    name: Annotated[str | None, typer.Argument(help="The index's name; all that are in use without one.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="The name of the index (default: all that are not deleted).")
+    ] = None,
     fail_if_stale: Annotated[
-        bool, typer.Option("--fail-if-stale", help="End with 4 where a refresh is due, for monitoring.")
+        bool, typer.Option("--fail-if-stale", help="Exit with code 4 if a refresh is due, for monitoring.")
     ] = False,
-    max_lag: Annotated[int, typer.Option(min=0, help="How many files may be new or changed before it is due.")] = 0,
+    max_lag: Annotated[int, typer.Option(min=0, help="Number of new or changed files before a refresh is due.")] = 0,
 ) -> None:
     """Compare indexes with their tables: coverage, lag, size and rate. Reads no data."""
     found = session.lake().status(name)
@@ -112,9 +114,11 @@ def status(
 def verify(
     session: Session,
     name: Name,
-    sample: Annotated[float | None, typer.Option(min=0, max=1, help="The share of files to read; all without.")] = None,
+    sample: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Fraction of data files to re-read (default: all).")
+    ] = None,
 ) -> None:
-    """Check every checksum, and prove that no value is missing from its filter. Ends with 5 where one is."""
+    """Check all checksums, and prove that no value is missing from its filter. Exits with code 5 if one is."""
     with session.output.progress(f"verifying {name}") as update:
         report = session.lake().verify_index(name, sample, progress=update)
     session.output.record(report, ok=report.ok)
@@ -127,28 +131,28 @@ def repair(
     session: Session,
     name: Name,
     without_spark: Annotated[
-        bool, typer.Option("--without-spark", help="Only drop what is damaged; build nothing.")
+        bool, typer.Option("--without-spark", help="Only drop damaged parts; rebuild nothing.")
     ] = False,
 ) -> None:
-    """Drop what is damaged, and build it anew from the table."""
+    """Drop damaged parts, and rebuild them from the table."""
     with ExitStack() as stack:
         lake = session.lake() if without_spark else stack.enter_context(session.spark_lake())[1]
         update = stack.enter_context(session.output.progress(f"repairing {name}"))
         report = lake.repair_index(name, progress=update)
     session.output.record(report)
     if not report.done:
-        session.output.note("nothing was damaged")
+        session.output.note("nothing is damaged")
     for left in report.left:
         session.output.note(left)
 
 
 def _verdict(report: VerifyReport) -> str:
     if report.corrupt:
-        return f"damaged: `lakebloom repair {report.name}` mends it; until then queries read all files"
+        return f"damaged: run `lakebloom repair {report.name}`; until then queries read all files"
     if not report.proven:
-        return "not known: files of the index could not be read; check the store, and verify again"
+        return "unknown: some files of the index could not be read; check the store, and verify again"
     if report.false_negatives:
-        return "wrong: values are missing from their filters; delete it, and report this"
+        return "wrong: values are missing from their filters; delete the index, and report this bug"
     changed = len(report.stale) + len(report.not_indexed)
-    todo = f"; {changed:,} files are new or changed, `lakebloom refresh {report.name}` adds them" if changed else ""
-    return f"sound: no value of the files checked is missing{todo}"
+    todo = f"; {changed:,} files are unindexed, `lakebloom refresh {report.name}` adds them" if changed else ""
+    return f"ok: no value of the checked files is missing{todo}"

@@ -37,7 +37,7 @@ def inspect(
     file: Annotated[str, typer.Argument(help="A Parquet file: a path or an object-store URI.")],
     column: Annotated[list[str] | None, typer.Option("--column", "-c", help="Only these columns; repeatable.")] = None,
 ) -> None:
-    """Show the filters inside a Parquet file: size, fill, rate and distinct values, against the dictionary."""
+    """Show the filters inside a Parquet file: size, fill, false-positive rate, distinct values, dictionary size."""
     from lakebloom.parquet.inspection import inspect_file
 
     found = inspect_file(file, column)
@@ -82,13 +82,13 @@ def _cells(record: FilterRecord) -> list[str]:
 
 def embed(
     session: Session,
-    path: Annotated[str, typer.Argument(help="A Parquet file, or a directory or pattern of them (with Spark).")],
-    column: Annotated[list[str], typer.Option("--column", "-c", help="A column to give filters; repeatable.")],
-    target: Annotated[str | None, typer.Option(help="Write here and leave the file as it is.")] = None,
-    fpp: Annotated[float, typer.Option(help="The false-positive rate of a filter.")] = 0.01,
-    force: Annotated[bool, typer.Option("--force", help="Also for FLOAT and DOUBLE.")] = False,
+    path: Annotated[str, typer.Argument(help="A Parquet file; or a directory or a glob pattern, which starts Spark.")],
+    column: Annotated[list[str], typer.Option("--column", "-c", help="A column to build filters for; repeatable.")],
+    target: Annotated[str | None, typer.Option(help="Write to this file, and leave the original unchanged.")] = None,
+    fpp: Annotated[float, typer.Option(help="False-positive rate of a filter.")] = 0.01,
+    force: Annotated[bool, typer.Option("--force", help="Allow FLOAT and DOUBLE columns too.")] = False,
 ) -> None:
-    """Put Bloom filters into Parquet files without writing their pages anew."""
+    """Add Bloom filters to Parquet files without rewriting their pages."""
     if target is None and _is_many(path):
         from lakebloom.spark.embed import embed_lake
 
@@ -105,7 +105,7 @@ def embed(
 
 
 def _is_many(path: str) -> bool:
-    """Tell a directory or a pattern from one file; in an object store by its ending."""
+    """Return whether a path is a directory or a pattern; in an object store, its suffix decides."""
     if Path(path).is_dir() or (any(sign in path for sign in "*?{[") and not Path(path).exists()):
         return True
     return "://" in path and not path.startswith("file:") and not path.endswith((".parquet", ".parq"))

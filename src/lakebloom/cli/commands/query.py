@@ -1,4 +1,4 @@
-"""list, show, history, candidates, lookup and explain: questions. Only ``explain`` of a SQL query starts Spark."""
+"""list, show, history, candidates, lookup and explain: commands that read. Only ``explain`` of SQL starts Spark."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = ["add_to"]
 
-Name = Annotated[str, typer.Argument(help="The index's name.")]
+Name = Annotated[str, typer.Argument(help="The name of the index.")]
 Condition = Annotated[
     str, typer.Argument(help="A condition such as: user_id = 42 AND country IN ('de', 'fr') AND day IS NOT NULL")
 ]
 
 
 class Unindexed(str, enum.Enum):
-    """What a lookup does with files that the index does not know."""
+    """What a lookup does with unindexed files."""
 
     SCAN = "scan"
     SKIP = "skip"
@@ -72,7 +72,7 @@ def list_indexes(session: Session) -> None:
         )
         for record in records
     ]
-    session.output.table(columns, rows, [plain(record) for record in records], empty="no indexes here")
+    session.output.table(columns, rows, [plain(record) for record in records], empty="no indexes at this location")
 
 
 def show(session: Session, name: Name) -> None:
@@ -89,7 +89,7 @@ def history(session: Session, name: Name) -> None:
 
 
 def candidates(session: Session, name: Name, condition: Condition) -> None:
-    """Name the files and row groups that can match. Reads only the index."""
+    """List the files and row groups that can match. Reads only the index."""
     lake = session.lake()
     found = lake.candidates(name, condition)
     units = lake.index(name).units
@@ -107,12 +107,12 @@ def lookup(
     name: Name,
     condition: Condition,
     columns: Annotated[str | None, typer.Option(help="Columns to return, separated by commas.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="The most rows to return.")] = 100,
-    unindexed: Annotated[Unindexed, typer.Option(help="What to do with files that the index does not know.")] = (
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of rows to return.")] = 100,
+    unindexed: Annotated[Unindexed, typer.Option(help="What to do with unindexed files (new or changed).")] = (
         Unindexed.SCAN
     ),
 ) -> None:
-    """Return the rows for which a condition is true, without Spark."""
+    """Print the rows that match a condition, without Spark."""
     lake = session.lake()
     wanted = None if columns is None else [column.strip() for column in columns.split(",")]
     found = lake.lookup(name, condition, wanted, limit + 1, unindexed=unindexed.value)
@@ -134,14 +134,16 @@ def _cells(table: pa.Table) -> list[list[str]]:
 
 def explain(
     session: Session,
-    query: Annotated[str, typer.Argument(help="A query in SQL, where parquet.`/path` is a table; or an index's name.")],
+    query: Annotated[
+        str, typer.Argument(help="A SQL query, where parquet.`/path` is a table; or the name of an index.")
+    ],
     condition: Annotated[
-        str | None, typer.Argument(help="With an index's name: a condition such as user_id = 42. Needs no Spark.")
+        str | None, typer.Argument(help="With the name of an index: a condition such as user_id = 42. Needs no Spark.")
     ] = None,
 ) -> None:
-    """Tell which files a query skips, by which index, and why not more.
+    """Show which files a query skips, by which index, and why not more.
 
-    A SQL query is planned by Spark and not run. A condition on an index is answered without Spark.
+    Spark plans a SQL query but does not run it. A condition on an index needs no Spark.
     """
     lake = session.lake()
     if condition is not None or query in lake.catalog.names():

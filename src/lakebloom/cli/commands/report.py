@@ -1,4 +1,4 @@
-"""report and demo: things to look at."""
+"""report and demo."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ lakebloom report events_by_user -o report.html --where "user_id = 42"
 
 def report(
     session: Session,
-    name: Annotated[str, typer.Argument(help="The index's name.")],
-    to: Annotated[Path, typer.Option("--to", "-o", help="Where to write the page.")] = Path("report.html"),
-    where: Annotated[str | None, typer.Option(help="A condition whose skip map to draw, such as: user_id = 42")] = None,
+    name: Annotated[str, typer.Argument(help="The name of the index.")],
+    to: Annotated[Path, typer.Option("--to", "-o", help="The HTML file to write.")] = Path("report.html"),
+    where: Annotated[str | None, typer.Option(help="A condition to draw a skip map for, such as: user_id = 42")] = None,
 ) -> None:
-    """Write a page about an index: coverage, sizes, rates, a skip map, and what to do next."""
+    """Write an HTML page about an index: coverage, sizes, rates, a skip map, and what to do next."""
     size_bytes = session.lake().report(name, to, where).stat().st_size
     session.output.text(f"{to}: {amount(size_bytes)}", {"file": str(to), "size_bytes": size_bytes})
 
 
 def demo(session: Session) -> None:
-    """Show what lakebloom does, over a lake that it makes for the purpose and removes again."""
+    """Show what lakebloom does, on a temporary lake of 400 files."""
     from lakebloom.cli.commands.demo import main
 
     main()
