@@ -1,4 +1,4 @@
-"""What all tests share: hypothesis without deadlines, warm kernels, one Spark session for the whole run."""
+"""What all tests share: hypothesis without deadlines, one Spark session for the whole run."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 settings.register_profile("lakebloom", deadline=None)  # no test depends on time
 settings.load_profile("lakebloom")
+_BY_FILE = pytest.StashKey[dict["Path", list[pytest.Item]]]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test that uses the session, so that `make fast` leaves it out."""
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
+        if _uses_spark(item):
             item.add_marker(pytest.mark.spark)
 
 
@@ -42,9 +43,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.line(f"{taken:8.1f}  {file}")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _warm_kernels() -> None:
-    """Compile every kernel once, so that no test is the one that waits for it."""
+@pytest.fixture(scope="session")
+def warm_kernels() -> None:
+    """Compile every kernel once, so that no test that uses this is the one that waits for it."""
     from lakebloom import Sbbf, hash_values
     from lakebloom.sbbf.hashing.encoding import PARQUET
     from lakebloom.sbbf.kernels.choose import load_compiled
@@ -101,3 +102,38 @@ def spark() -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _module_leaves_the_session(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a module sets up for all its tests goes with the module."""
+    yield from _restoring(request, any(_uses_spark(item) for item in _items_of(request)))
+
+
+@pytest.fixture(autouse=True)
+def _test_leaves_the_session(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test finds the shared session active and set as its module wants it, whatever ran before."""
+    yield from _restoring(request, _uses_spark(request.node))
+
+
+def _restoring(request: pytest.FixtureRequest, used: bool) -> Iterator[None]:
+    if not used:
+        yield
+        return
+    from tests.session_state import SessionState
+
+    state = SessionState(request.getfixturevalue("spark"))
+    yield
+    state.restore()
+
+
+def _uses_spark(item: pytest.Item) -> bool:
+    return "spark" in getattr(item, "fixturenames", ())
+
+
+def _items_of(request: pytest.FixtureRequest) -> list[pytest.Item]:
+    by_file = request.config.stash.setdefault(_BY_FILE, {})
+    if not by_file:
+        for item in request.session.items:
+            by_file.setdefault(item.path, []).append(item)
+    return by_file.get(request.path, [])
