@@ -6,6 +6,7 @@ and the right answer is what the condition says about every row of every file.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -115,6 +116,19 @@ class Lake:
 
     def entry(self) -> Entry:
         return self.catalog().index(NAME).log.newest()
+
+    def versions(self) -> list[int]:
+        return self.catalog().index(NAME).log.versions()
+
+    def path(self, file: str) -> Path:
+        """Where a file of the index is on disk."""
+        return self.table.parent / "indexes" / NAME / file
+
+    def age(self, days: float) -> None:
+        """Let everything that is stored be so much older: time passes in the store, and there alone."""
+        for path in self.path("").rglob("*"):
+            status = path.stat()
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns - int(days * DAY_MS * 1_000_000)))
 
     def snapshot(self) -> Snapshot:
         return Snapshot(self.catalog().index(NAME).storage, self.entry())

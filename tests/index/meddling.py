@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from lakebloom.errors import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterator, Sequence
 
     from lakebloom.storage import Buffer, Buffers, Storage, StoredFile, Views
 
-__all__ = ["Doubled", "Meddled", "Unanswered"]
+__all__ = ["ANY", "Doubled", "Meanwhile", "Passing", "Unanswered"]
+
+ANY = ("read_ranges", "write", "put_if_absent", "delete")
 
 
 @dataclass
@@ -48,25 +50,45 @@ class Passing:
 
 
 @dataclass
-class Meddled(Passing):
-    """Calls ``meddle`` with the name of an operation before it is done."""
+class Meanwhile:
+    """Another writer, who acts before an operation of the storage that this wraps: the first time, or more often.
 
-    meddle: Callable[[str], None]
+    >>> refresh = Meanwhile(lambda: lake.refresh())  # doctest: +SKIP
+    >>> lake.vacuum(catalog=lake.catalog(refresh))  # doctest: +SKIP
+    """
+
+    act: Callable[[], object]
+    before: Container[str] = ("put_if_absent",)
+    times: float = 1
+    acted: int = 0
+
+    def __call__(self, storage: Storage) -> Storage:
+        return _Meddled(storage, self)
+
+    def at(self, operation: str) -> None:
+        if operation in self.before and self.acted < self.times:
+            self.acted += 1
+            self.act()
+
+
+@dataclass
+class _Meddled(Passing):
+    other: Meanwhile
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> Views:
-        self.meddle("read_ranges")
+        self.other.at("read_ranges")
         return super().read_ranges(path, ranges)
 
     def write(self, path: str, data: Buffers) -> None:
-        self.meddle("write")
+        self.other.at("write")
         super().write(path, data)
 
     def put_if_absent(self, path: str, data: Buffer) -> None:
-        self.meddle("put_if_absent")
+        self.other.at("put_if_absent")
         super().put_if_absent(path, data)
 
     def delete(self, path: str) -> None:
-        self.meddle("delete")
+        self.other.at("delete")
         super().delete(path)
 
 

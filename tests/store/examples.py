@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from lakebloom.sbbf.filter import Sbbf
@@ -25,6 +26,11 @@ CONFIG = ConfigRecord(
     global_filter=False,
 )
 SOURCE = SourceRecord(format="parquet", locations=("file:///t",))
+
+
+def bumped(base: Entry) -> Entry:
+    """One more commit, counted on top of all that others counted."""
+    return msgspec.structs.replace(base, summary={"count": base.summary.get("count", 0) + 1})
 
 
 def entry(*, with_segment: bool = False) -> Entry:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 
 from lakebloom import errors
@@ -13,22 +12,17 @@ from lakebloom.store.entries import decode_entry, encode_entry, entry_path
 from lakebloom.store.log import Log
 from tests.index.meddling import Passing
 from tests.storage.faults import FaultyStorage
-from tests.store.examples import entry
+from tests.store.examples import bumped, entry
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from lakebloom.storage import Buffer, Storage
-    from lakebloom.store.records import Entry
 
 
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
     return open_storage(tmp_path / "index")
-
-
-def bumped(base: Entry) -> Entry:
-    return msgspec.structs.replace(base, summary={"count": base.summary.get("count", 0) + 1})
 
 
 def test_entries_survive_the_round_trip() -> None:

@@ -18,7 +18,7 @@ from lakebloom.storage import open_storage
 from lakebloom.store.records import ColumnRecord, SourceRecord
 from tests.index.lake import NAME, Lake, assert_answers, questions
 from tests.index.local_builder import LocalBuilder, source_of, workshop
-from tests.index.meddling import Meddled
+from tests.index.meddling import Meanwhile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -195,18 +195,10 @@ def test_an_index_that_exists(lake: Lake) -> None:
 
 def test_an_index_that_another_writer_creates_meanwhile(lake: Lake) -> None:
     lake.fill(range(2))
-    created = False
-
-    def meddle(operation: str) -> None:
-        nonlocal created
-        if operation == "put_if_absent" and not created:
-            created = True
-            lake.create()
-
     with pytest.raises(errors.IndexExistsError, match="by another writer meanwhile"):
         lake.create(
             BloomIndexConfig(NAME, ["s"], global_filter=True),
-            catalog=lake.catalog(lambda storage: Meddled(storage, meddle)),
+            catalog=lake.catalog(Meanwhile(lake.create)),
         )
     assert not lake.orphans()
     assert_answers(lake, questions([5, 25]))

@@ -16,7 +16,7 @@ from lakebloom.index.maintain.lifecycle import delete_index, restore_index
 from lakebloom.index.maintain.optimize import optimize_index
 from lakebloom.store.global_filters import read_global
 from tests.index.lake import NAME, Lake, assert_answers, columns_of, questions
-from tests.index.meddling import Meddled
+from tests.index.meddling import Meanwhile
 from tests.storage.faults import FaultyStorage
 
 if TYPE_CHECKING:
@@ -126,16 +126,12 @@ def test_two_quick_refreshes_at_once_both_count(lake: Lake, files: int) -> None:
     lake.fill(range(files))
     lake.create(GLOBAL)
     lake.fill([files])
-    meddled = False
 
-    def meddle(operation: str) -> None:
-        nonlocal meddled
-        if operation == "put_if_absent" and not meddled:
-            meddled = True
-            lake.fill([files + 1])
-            lake.refresh()
+    def refresh() -> None:
+        lake.fill([files + 1])
+        lake.refresh()
 
-    report = lake.refresh(catalog=lake.catalog(lambda storage: Meddled(storage, meddle)))
+    report = lake.refresh(catalog=lake.catalog(Meanwhile(refresh)))
     # The larger filter is made by a build of all files, which leaves nothing for the other refresh to do.
     assert (report.version, report.files) == ((2, 0) if files == 2 else (3, 1))
     assert_global_filters_hold_everything(lake)
@@ -221,16 +217,12 @@ def test_a_quick_refresh_during_a_full_one_is_kept(lake: Lake) -> None:
     lake.fill(range(4))
     lake.create()
     lake.fill([4])
-    meddled = False
 
-    def meddle(operation: str) -> None:
-        nonlocal meddled
-        if operation == "put_if_absent" and not meddled:
-            meddled = True
-            lake.fill([5])
-            lake.refresh()
+    def refresh() -> None:
+        lake.fill([5])
+        lake.refresh()
 
-    lake.refresh("full", catalog=lake.catalog(lambda storage: Meddled(storage, meddle)))
+    lake.refresh("full", catalog=lake.catalog(Meanwhile(refresh)))
     assert lake.indexed() == lake.uris()
     assert_answers(lake, QUESTIONS)
 
@@ -240,18 +232,14 @@ def test_a_full_refresh_that_lost_leaves_nothing_behind(lake: Lake, config: Bloo
     lake.fill(range(4))
     lake.create(config)
     lake.fill([4])
-    meddled = False
 
-    def meddle(operation: str) -> None:
-        nonlocal meddled
-        if operation == "put_if_absent" and not meddled:
-            meddled = True
-            lake.fill([5])
-            lake.refresh("full")
-            lake.vacuum()
+    def refresh() -> None:
+        lake.fill([5])
+        lake.refresh("full")
+        lake.vacuum()
 
     with pytest.raises(errors.CommitConflictError, match="run it again"):
-        lake.refresh("full", catalog=lake.catalog(lambda storage: Meddled(storage, meddle)))
+        lake.refresh("full", catalog=lake.catalog(Meanwhile(refresh)))
     assert not lake.orphans()
     assert lake.indexed() == lake.uris()
     assert_answers(lake, QUESTIONS)
@@ -263,13 +251,9 @@ def test_an_index_that_is_deleted_during_a_refresh(lake: Lake, mode: str) -> Non
     lake.create()
     lake.fill([2])
     files = lake.stored()
-
-    def meddle(operation: str) -> None:
-        if operation == "put_if_absent" and lake.entry().state == "active":
-            delete_index(lake.catalog(), NAME)
-
+    delete = Meanwhile(lambda: delete_index(lake.catalog(), NAME))
     with pytest.raises(errors.IndexStateError):
-        lake.refresh(mode, catalog=lake.catalog(lambda storage: Meddled(storage, meddle)))
+        lake.refresh(mode, catalog=lake.catalog(delete))
     assert lake.stored() == files
     restore_index(lake.catalog(), NAME)
     assert_answers(lake, QUESTIONS)

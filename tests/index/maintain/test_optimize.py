@@ -10,7 +10,7 @@ import pytest
 from lakebloom import BloomIndexConfig, col, errors
 from lakebloom.index.maintain.optimize import optimize_index
 from tests.index.lake import NAME, Lake, assert_answers, columns_of, kept, questions
-from tests.index.meddling import Meddled
+from tests.index.meddling import Meanwhile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,16 +68,12 @@ def test_a_second_time_there_is_nothing_to_gain(scattered: Lake) -> None:
 def test_what_was_refreshed_meanwhile_stays(lake: Lake) -> None:
     lake.fill(range(4))
     lake.create()
-    meddled = False
 
-    def meddle(operation: str) -> None:
-        nonlocal meddled
-        if operation == "put_if_absent" and not meddled:
-            meddled = True
-            lake.fill([4])
-            lake.refresh()
+    def refresh() -> None:
+        lake.fill([4])
+        lake.refresh()
 
-    report = optimize_index(lake.catalog(lambda storage: Meddled(storage, meddle)), NAME)
+    report = optimize_index(lake.catalog(Meanwhile(refresh)), NAME)
     assert (report.version, report.segments) == (3, 2)
     assert lake.indexed() == lake.uris()
     assert_answers(lake, QUESTIONS)
@@ -86,17 +82,13 @@ def test_what_was_refreshed_meanwhile_stays(lake: Lake) -> None:
 def test_two_at_once_one_of_them_loses_and_leaves_nothing(lake: Lake) -> None:
     lake.fill(range(4))
     lake.create()
-    meddled = False
 
-    def meddle(operation: str) -> None:
-        nonlocal meddled
-        if operation == "put_if_absent" and not meddled:
-            meddled = True
-            optimize_index(lake.catalog(), NAME)
-            lake.vacuum()
+    def optimize() -> None:
+        optimize_index(lake.catalog(), NAME)
+        lake.vacuum()
 
     with pytest.raises(errors.CommitConflictError, match="replaced its segments meanwhile"):
-        optimize_index(lake.catalog(lambda storage: Meddled(storage, meddle)), NAME)
+        optimize_index(lake.catalog(Meanwhile(optimize)), NAME)
     assert not lake.orphans()
     assert_answers(lake, QUESTIONS)
 
