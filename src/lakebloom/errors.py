@@ -1,45 +1,44 @@
 """Every error that lakebloom raises on purpose, in one tree.
 
     LakebloomError
-    ├── InvalidArgumentError      an argument that can never be right (also a ValueError)
-    │   ├── PredicateSyntaxError      a condition that was typed and cannot be read
-    │   └── WrongCallError            an argument that is misspelt, missing or too many (also a TypeError)
+    ├── InvalidArgumentError      an argument that is never valid (also a ValueError)
+    │   ├── PredicateSyntaxError      a condition that cannot be parsed
+    │   └── WrongCallError            a misspelt, missing or extra argument (also a TypeError)
     ├── UnsupportedTypeError      a data type that has no filter (also a TypeError)
     ├── ValueConversionError      a value that its type cannot hold (also a ValueError)
-    ├── FilterMismatchError       two filters, or a filter and a size, that do not fit (also a ValueError)
+    ├── FilterMismatchError       filters of sizes that do not fit (also a ValueError)
     ├── FilterFormatError         bytes that are not a filter
-    │   ├── CorruptFilterError        truncated, negative or over-long
-    │   └── UnsupportedFilterError    a well-formed filter of another algorithm, hash or compression
-    ├── StorageError              bytes that could not be read, written, listed or deleted
+    │   ├── CorruptFilterError        truncated, or of an impossible size
+    │   └── UnsupportedFilterError    a valid filter of another algorithm, hash or compression
+    ├── StorageError              reading, writing, listing or deleting failed
     │   ├── NotFoundError             nothing is stored there (also a FileNotFoundError)
-    │   ├── AlreadyExistsError        a put-if-absent came second (also a FileExistsError)
+    │   ├── AlreadyExistsError        another writer was first (also a FileExistsError)
     │   ├── AccessDeniedError         the store refused (also a PermissionError)
-    │   └── LocationNotWritableError  no index can be kept there
-    ├── SourceError               a table that cannot be indexed as asked
+    │   └── LocationNotWritableError  no index can be written there
+    ├── SourceError               a table that cannot be indexed
     │   ├── NoFilesError              it has no files
     │   ├── ColumnNotFoundError       it has no such column
     │   ├── DataFileError             one of its files cannot be read
-    │   │   ├── NotParquetError           it is no Parquet file, or cut short
+    │   │   ├── NotParquetError           it is not a Parquet file, or truncated
     │   │   ├── CorruptFooterError        its footer is damaged
     │   │   └── EncryptedFileError        it needs a key
-    │   └── UnsupportedSourceError    it does not read files, or not in a way an index can follow
-    ├── UnsupportedSessionError   a Spark session that cannot do what was asked
+    │   └── UnsupportedSourceError    it does not read files, or in a way that an index cannot follow
+    ├── UnsupportedSessionError   a Spark session that does not support the call
     └── BloomIndexError           an index that cannot do what was asked
         ├── IndexNotFoundError        there is none of this name
         ├── IndexExistsError          there is one already
-        ├── IndexStateError           it is deleted, or it is not
+        ├── IndexStateError           it is deleted, or is not deleted
         ├── IndexTooLargeError        it would be larger than allowed
-        ├── StaleIndexError           it does not know files that the question is about
+        ├── StaleIndexError           it lacks unindexed files that the query needs
         ├── TableShrunkError          its table lost most of its files
         ├── BuildFailedError          the job that builds it failed
-        ├── CommitConflictError       another writer changed it meanwhile
-        └── IndexFormatError          its files are not what they should be
+        ├── CommitConflictError       another writer changed it at the same time
+        └── IndexFormatError          its files are damaged or unknown
             ├── CorruptIndexError         truncated, altered or missing
             └── UnknownFormatError        written by a later version of lakebloom
 
 Each class has a stable ``code``. Each error says what was tried (``message``), what was found (``found``) and what
-to do about it (``hint``); its text is made of these three. Errors survive pickling, because Spark tasks send them
-to the driver.
+to do (``hint``); its text consists of these three. Errors can be pickled, because Spark tasks send them to the driver.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ __all__ = [
 
 
 _MOST_CHARACTERS = 1000
-"""A message is read by people. What is longer is cut: a list of files, a value of a megabyte, a page from a proxy."""
+"""Longer texts are cut: a list of files, a value of a megabyte, an HTML page from a proxy."""
 
 
 class LakebloomError(Exception):
@@ -126,12 +125,12 @@ class LakebloomError(Exception):
 
 
 def _told(text: str) -> str:
-    """Return a text as it may leave the process. Secrets first: half of one would not be recognised."""
+    """Return a text without secrets, and cut. Secrets are removed first: half of one would not be recognised."""
     return _cut(without_secrets(text))
 
 
 def _cut(text: str) -> str:
-    kept = _MOST_CHARACTERS - 40  # with what is said of the rest it is not cut again
+    kept = _MOST_CHARACTERS - 40  # with the note about the rest, the text is not cut again
     return text if len(text) <= _MOST_CHARACTERS else f"{text[:kept]}… ({len(text) - kept:,} more characters)"
 
 
@@ -140,7 +139,7 @@ def _rebuild(cls: type[LakebloomError], message: str, found: str, hint: str) -> 
 
 
 class InvalidArgumentError(LakebloomError, ValueError):
-    """An argument that can never be right, whatever the data."""
+    """An argument that is never valid, whatever the data."""
 
     code = "INVALID_ARGUMENT"
 
@@ -149,9 +148,9 @@ _AROUND = 200
 
 
 class PredicateSyntaxError(InvalidArgumentError):
-    """A condition that cannot be read; ``position`` is the character of ``text`` at which that shows.
+    """A condition that cannot be parsed; ``position`` is the character of ``text`` where the error is.
 
-    Of a long condition ``text`` is the part around that place, and ``skipped`` the number of characters before it.
+    For a long condition, ``text`` is the part around the error, and ``skipped`` the number of characters before it.
     """
 
     code = "PREDICATE_SYNTAX"
@@ -181,7 +180,7 @@ def _rebuild_syntax(
 
 
 class WrongCallError(InvalidArgumentError, TypeError):
-    """A call with an argument that is misspelt, missing, or one too many."""
+    """A call with a misspelt, missing or extra argument."""
 
     code = "WRONG_CALL"
 
@@ -189,7 +188,7 @@ class WrongCallError(InvalidArgumentError, TypeError):
     def of(
         cls, call: str, names: Sequence[str], given: Mapping[str, object], error: TypeError, hint: str = ""
     ) -> WrongCallError:
-        """Return what is wrong with a call that Python refused: ``names`` are those of its arguments.
+        """Return the error for a call that raised a TypeError; ``names`` are the names of its arguments.
 
         >>> print(WrongCallError.of("fold", ["num_blocks"], {"num_block": 1}, TypeError()))
         [WRONG_CALL] fold() has no argument num_block; found num_block. Hint: did you mean num_blocks?
@@ -218,7 +217,7 @@ CallT = TypeVar("CallT", bound="Callable[..., Any]")
 
 
 def typed_call(function: CallT) -> CallT:
-    """Let a wrong call of a function be a WrongCallError, which is a TypeError that says more."""
+    """Make a call with wrong arguments raise WrongCallError, a TypeError with a hint."""
     code = function.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
@@ -228,7 +227,7 @@ def typed_call(function: CallT) -> CallT:
             return function(*args, **given)
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
-                raise  # it came from inside
+                raise  # raised inside the function
             raise WrongCallError.of(function.__name__, names, given, error) from None
 
     return cast("CallT", call)
@@ -247,7 +246,7 @@ class ValueConversionError(LakebloomError, ValueError):
 
 
 class FilterMismatchError(LakebloomError, ValueError):
-    """Two filters, or a filter and a size, that do not fit together."""
+    """Filters of sizes that do not fit together."""
 
     code = "FILTER_MISMATCH"
 
@@ -259,19 +258,19 @@ class FilterFormatError(LakebloomError):
 
 
 class CorruptFilterError(FilterFormatError):
-    """A filter that is truncated, or that gives itself an impossible size."""
+    """A filter that is truncated, or has an impossible size."""
 
     code = "CORRUPT_FILTER"
 
 
 class UnsupportedFilterError(FilterFormatError):
-    """A well-formed filter of another algorithm, hash or compression."""
+    """A valid filter of another algorithm, hash or compression."""
 
     code = "UNSUPPORTED_FILTER"
 
 
 class StorageError(LakebloomError):
-    """Bytes that could not be read, written, listed or deleted."""
+    """Reading, writing, listing or deleting failed."""
 
     code = "STORAGE_FAILED"
 
@@ -283,7 +282,7 @@ class NotFoundError(StorageError, FileNotFoundError):
 
 
 class AlreadyExistsError(StorageError, FileExistsError):
-    """A put-if-absent found the path taken: another writer was first."""
+    """A put-if-absent failed: another writer was first."""
 
     code = "ALREADY_EXISTS"
 
@@ -295,13 +294,13 @@ class AccessDeniedError(StorageError, PermissionError):
 
 
 class LocationNotWritableError(StorageError):
-    """No index can be written to this place: found out before a build begins."""
+    """No index can be written to this location; checked before a build begins."""
 
     code = "LOCATION_NOT_WRITABLE"
 
 
 class SourceError(LakebloomError):
-    """A table that cannot be indexed as asked."""
+    """A table that cannot be indexed."""
 
     code = "SOURCE"
 
@@ -319,7 +318,7 @@ class ColumnNotFoundError(SourceError):
 
     @classmethod
     def among(cls, wanted: str, names: Sequence[str], *, where: str = "the table") -> ColumnNotFoundError:
-        """Return the error for a name that is none of these.
+        """Return the error for a name that is not among these.
 
         >>> print(ColumnNotFoundError.among("user", ["user_id", "day"]))
         [UNKNOWN_COLUMN] the table has no column user; found columns user_id, day. Hint: did you mean user_id?
@@ -335,7 +334,7 @@ class ColumnNotFoundError(SourceError):
 
     @classmethod
     def ambiguous(cls, wanted: str, names: Sequence[str], *, where: str = "the table") -> ColumnNotFoundError:
-        """Return the error for a name that fits several columns."""
+        """Return the error for a name that matches several columns."""
         return cls(
             f"{where} has several columns {wanted}",
             found=_some(names),
@@ -371,19 +370,19 @@ class CorruptFooterError(DataFileError):
 
 
 class EncryptedFileError(DataFileError):
-    """The Parquet file, or the part of it that is needed, is encrypted and there is no key, or not the right one."""
+    """The Parquet file, or a needed part of it, is encrypted, and the key is missing or wrong."""
 
     code = "ENCRYPTED_FILE"
 
 
 class UnsupportedSourceError(SourceError):
-    """The source does not read files, or not in a way that an index can follow."""
+    """The source does not read files, or reads them in a way that an index cannot follow."""
 
     code = "UNSUPPORTED_SOURCE"
 
 
 class UnsupportedSessionError(LakebloomError):
-    """A Spark session, or none, that cannot do what was asked."""
+    """The Spark session does not support the call, or there is no session."""
 
     code = "UNSUPPORTED_SESSION"
 
@@ -401,13 +400,13 @@ class IndexNotFoundError(BloomIndexError):
 
 
 class IndexExistsError(BloomIndexError):
-    """There is an index of this name already."""
+    """There is already an index of this name."""
 
     code = "INDEX_EXISTS"
 
 
 class IndexStateError(BloomIndexError):
-    """The index is deleted and should not be, or the other way round."""
+    """The index is deleted and must not be for this call, or the other way round."""
 
     code = "INDEX_STATE"
 
@@ -419,13 +418,13 @@ class IndexTooLargeError(BloomIndexError):
 
 
 class StaleIndexError(BloomIndexError):
-    """The index does not know all files that the question is about, and the answer would be wrong without them."""
+    """The index lacks unindexed files, and the result would be wrong without them."""
 
     code = "STALE_INDEX"
 
 
 class TableShrunkError(BloomIndexError):
-    """The table has no files any more, or lost more than half of those that the index knows."""
+    """The table has no files any more, or lost more than half of the indexed files."""
 
     code = "TABLE_SHRUNK"
 
@@ -437,13 +436,13 @@ class BuildFailedError(BloomIndexError):
 
 
 class CommitConflictError(BloomIndexError):
-    """Another writer changed the index meanwhile, in a way that cannot be combined."""
+    """Another writer changed the index at the same time, and the changes cannot be combined."""
 
     code = "COMMIT_CONFLICT"
 
 
 class IndexFormatError(BloomIndexError):
-    """An index whose files are not what they should be."""
+    """The files of the index are damaged or unknown."""
 
     code = "INDEX_FORMAT"
 
