@@ -1,4 +1,4 @@
-"""Locks that the child of a fork finds open: a thread that held one at that moment does not exist in the child."""
+"""Locks that are open in the child of a fork: a thread that held one does not exist in the child."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _made: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def new_lock() -> threading.Lock:
-    """Return a lock. What it guards must be usable whenever a fork happens."""
+    """Return a lock. The data that it guards must be usable at any moment of a fork."""
     lock = threading.Lock()
     _made.add(lock)
     return lock

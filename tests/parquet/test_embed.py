@@ -216,7 +216,7 @@ def test_refused_types(tmp_path: Path) -> None:
         "double": "-0.0",
         "half": "DuckDB",
         "boolean": "two values",
-        "moment": "engines do not agree",
+        "moment": "engines hash different bytes",
     }.items():
         with pytest.raises(UnsupportedTypeError, match=reason):
             embed(path, columns=[name])

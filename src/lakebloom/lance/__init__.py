@@ -1,7 +1,7 @@
-"""Bloom filter indexes of Lance datasets: read them, ask them, and write such files.
+"""Bloom filter indexes of Lance datasets: read, probe and write them.
 
-Building one for a dataset is a Spark job, ``lakebloom.spark.lance.build_index``. Names load on first use; what reads or
-writes needs pylance (``pip install 'lakebloom[lance]'``).
+``lakebloom.spark.lance.build_index`` builds one for a dataset, as a Spark job. Names load on first use. Reading and
+writing need pylance (``pip install 'lakebloom[lance]'``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LanceIndex", "ZoneFilter", "candidates", "filters", "might_contain", "open_index"]
 
-# No module here may have the name of a function: importing it would put the module in the function's place.
+# No module here may have the name of a function: importing the module would replace the function.
 _HOME_OF = {
     "LanceIndex": "lakebloom.lance.zones",
     "ZoneFilter": "lakebloom.lance.zones",

@@ -1,11 +1,11 @@
-"""Filters for the zones of fragments, and the index file that holds them.
+"""Builds filters for the zones of fragments, and the index file that contains them.
 
-A zone is a number of rows that are still there, in the order of the fragment; it ends with the fragment. Its size:
+A zone is a number of rows that are not deleted, in the order of the fragment; it ends with the fragment. Filter sizes:
 
-    lance   the power of two that Lance picks for a full zone of different values, whatever the zone holds. Byte for
-            byte what Lance itself builds.
-    putze   the exact size for the different values that the zone really holds, so no zone is larger than it must be.
-            Lance takes filters of any size, and of different sizes in one index.
+    lance   the power of two that Lance uses for a full zone of distinct values, for every zone. Byte for byte what
+            Lance builds.
+    putze   the exact size for the distinct values in the zone, so no filter is larger than necessary.
+            Lance reads filters of any size, and of different sizes in one index.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ __all__ = ["BuiltSegment", "ZonePlan", "ZoneRule", "build_segment", "zones_of"]
 
 ZoneRule: TypeAlias = Literal["putze", "lance"]
 _LEGACY = "0.1"
-"""The format of datasets before 2024, in which Lance writes no index."""
+"""The file format of datasets before 2024. Lance writes no index in it."""
 _OFFSET_BITS = 0xFFFF_FFFF
-"""A row address is the fragment in its upper half and the row in its lower."""
+"""The upper half of a row address is the fragment, the lower half is the row."""
 
 
 @dataclass(frozen=True, slots=True)
 class ZonePlan:
-    """What the filters of an index should be."""
+    """The configuration of the filters of an index."""
 
     rows_per_zone: int
     fpp: float
@@ -66,7 +66,7 @@ class ZonePlan:
 
 @dataclass(frozen=True, slots=True)
 class BuiltSegment:
-    """A segment of an index that is written and not yet part of its dataset."""
+    """A written segment of an index that is not yet part of its dataset."""
 
     uuid: str
     fragment_ids: tuple[int, ...]
@@ -107,7 +107,7 @@ def build_segment(
     plan: ZonePlan,
     storage_options: Mapping[str, str] | None = None,
 ) -> BuiltSegment:
-    """Read a column of some fragments and write an index file for them, under a name of its own."""
+    """Read a column of some fragments and write an index file for them, under a new name."""
     zones: list[ZoneFilter] = []
     nulls: dict[int, list[RowNumbers]] = {}
     rows = 0
@@ -123,7 +123,7 @@ def build_segment(
     segment = str(uuid.uuid4())
     path = f"{index_directory(dataset, segment)}/{FILE_NAME}"
     content = IndexFileContent(tuple(zones), plan.rows_per_zone, plan.fpp)
-    # Lance writes its indexes in the format of the dataset's own files, so that who reads these reads those.
+    # Lance writes indexes in the format version of the dataset's files, so that one reader reads both.
     version = dataset.data_storage_version
     size = write_index_file(path, content, nulls, "2.0" if version == _LEGACY else version, storage_options)
     return BuiltSegment(
@@ -150,7 +150,7 @@ def zones_of(fragment: LanceFragment, column: DatasetColumn, plan: ZonePlan) -> 
 
 
 def _batches(fragment: LanceFragment, column: DatasetColumn, plan: ZonePlan) -> Iterator[tuple[pa.Array, RowNumbers]]:
-    """Yield the values that are still there, and the number of each one's row within the fragment."""
+    """Yield the values of rows that are not deleted, with the row numbers within the fragment."""
     with lance_failures(
         f"cannot read column {column.name} of fragment {fragment.fragment_id}", DataFileError, "check it with Lance"
     ):

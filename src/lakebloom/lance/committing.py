@@ -1,7 +1,7 @@
-"""Making written segments part of a dataset, through Lance's own CreateIndex.
+"""Commits written segments to a dataset, with Lance's CreateIndex.
 
-The commit is made against the version that was read. Rows that were added meanwhile are in fragments that no segment
-covers, and Lance reads these; rows that were deleted are in filters for nothing. Where rows moved or changed, Lance
+The commit is based on the version that was read. Rows that were added since are in fragments that no segment covers,
+and Lance reads these; rows that were deleted since only take space in the filters. If rows were moved or changed, Lance
 refuses the commit.
 """
 
@@ -30,11 +30,11 @@ __all__ = ["commit_segments", "existing", "merged", "remove_segments", "require_
 
 _CHANGED = "the dataset changed meanwhile: build the index again"
 _INDEX_VERSION = 0
-"""That of all Bloom filter indexes so far."""
+"""The version of all Bloom filter indexes so far."""
 
 
 def segment_record(dataset: LanceDataset, name: str, column: DatasetColumn, built: BuiltSegment) -> Index:
-    """Return a written segment as Lance describes it."""
+    """Return Lance's description of a written segment."""
     from lance.dataset import Index, IndexFile
 
     return Index(
@@ -51,7 +51,7 @@ def segment_record(dataset: LanceDataset, name: str, column: DatasetColumn, buil
 
 
 def existing(dataset: LanceDataset, name: str) -> list[Index]:
-    """Return the segments of whatever index has this name."""
+    """Return the segments of the index with this name, of any kind."""
     from lance.dataset import Index
 
     return [
@@ -71,7 +71,7 @@ def existing(dataset: LanceDataset, name: str) -> list[Index]:
 
 
 def require_free(dataset: LanceDataset, name: str) -> None:
-    """Raise IndexExistsError where the dataset has an index of this name."""
+    """Raise IndexExistsError if the dataset has an index of this name."""
     if existing(dataset, name):
         raise IndexExistsError(
             f"the dataset {dataset.uri} has an index {name} already",
@@ -81,7 +81,7 @@ def require_free(dataset: LanceDataset, name: str) -> None:
 
 
 def merged(dataset: LanceDataset, records: Sequence[Index], count: int | None) -> list[Index]:
-    """Return ``count`` segments made of these, neighbours together, or these where it is None or not smaller."""
+    """Merge neighbouring segments to ``count``; return them unchanged if it is None or not smaller."""
     if count is None or count >= len(records):
         return list(records)
     bounds = [round(len(records) * part / count) for part in range(count + 1)]
@@ -101,7 +101,7 @@ def commit_segments(dataset: LanceDataset, records: Sequence[Index], replaced: S
 
 
 def _require_fields(dataset: LanceDataset, field_ids: set[int]) -> None:
-    """Raise CommitConflictError where a column was dropped or rewritten meanwhile, which Lance does not look at."""
+    """Raise CommitConflictError if a column was dropped or rewritten since. Lance does not check that."""
     newest = dataset.checkout_version(dataset.latest_version)
     missing = field_ids - {column.field_id for column in leaves(newest)}
     if missing:
@@ -115,7 +115,7 @@ def _require_fields(dataset: LanceDataset, field_ids: set[int]) -> None:
 def remove_segments(
     dataset: LanceDataset, segments: Collection[str], storage_options: Mapping[str, str] | None = None
 ) -> None:
-    """Delete the files of segments that will not be committed. What stays behind, Lance's own cleanup removes."""
+    """Delete the files of segments that will not be committed. Lance's cleanup removes what cannot be deleted."""
     from lance.file import LanceFileSession
 
     options = None if storage_options is None else dict(storage_options)

@@ -1,15 +1,15 @@
-"""One ``bloomfilter.lance``: a file in Lance's own format, a row for each zone.
+"""One ``bloomfilter.lance``: a file in Lance's format with one row for each zone.
 
 column              type      meaning
 fragment_id         uint64
-zone_start          uint64    the first row, counted within the fragment with deleted rows
-zone_length         uint64    from the first row to the last, deleted ones among them included
+zone_start          uint64    the first row within the fragment, deleted rows included
+zone_length         uint64    from the first row to the last, deleted rows included
 has_null            bool
-bloom_filter_data   binary    the filter's blocks; any number of them, each zone its own
+bloom_filter_data   binary    the filter's blocks; their number may differ between zones
 
 metadata of the schema
 bloomfilter_item          rows of a zone, as a decimal number
-bloomfilter_probability   the rate its builder asked for, without an exponent
+bloomfilter_probability   the configured rate, without an exponent
 null_bitmap               number of the global buffer that tells which rows are NULL; missing in older files
 
 that buffer, little-endian
@@ -37,7 +37,7 @@ __all__ = ["FILE_NAME", "FPP", "ROWS_PER_ZONE", "IndexFileContent", "RowNumbers"
 
 FILE_NAME = "bloomfilter.lance"
 ROWS_PER_ZONE, FPP = 8192, 0.00057
-"""Lance's defaults, also for a file that does not say."""
+"""Lance's defaults, also for a file without these keys."""
 
 _SCHEMA = pa.schema(
     [
@@ -50,7 +50,7 @@ _SCHEMA = pa.schema(
 )
 _ROWS, _RATE, _NULLS = "bloomfilter_item", "bloomfilter_probability", "null_bitmap"
 _ZONES_PER_READ, _BYTES_PER_WRITE = 8, 1 << 30
-"""Arrow's binary columns end at 2 GiB; the largest filters that Lance makes have 128 MiB."""
+"""Arrow's binary columns have at most 2 GiB; Lance's filters have at most 128 MiB."""
 _HINT = "drop the index and build it again"
 
 RowNumbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint32]]
@@ -58,7 +58,7 @@ RowNumbers: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint32]]
 
 @dataclass(frozen=True, slots=True)
 class IndexFileContent:
-    """What one index file holds."""
+    """The contents of one index file."""
 
     zones: tuple[ZoneFilter, ...]
     rows_per_zone: int
@@ -192,7 +192,7 @@ def _null_bitmap(null_rows: Mapping[int, Sequence[RowNumbers]]) -> bytes:
     for fragment_id in sorted(null_rows):
         rows = np.concatenate([np.empty(0, dtype=np.uint32), *null_rows[fragment_id]])
         if len(rows):
-            pickled: Any = Bitmap(pa.array(rows)).__reduce__()  # the only way to its portable bytes
+            pickled: Any = Bitmap(pa.array(rows)).__reduce__()  # pickling is the only way to get the portable bytes
             bits: bytes = pickled[1][0]
             parts.append(struct.pack("<II", fragment_id, len(bits)) + bits)
     return struct.pack("<I", len(parts)) + b"".join(parts)

@@ -1,4 +1,4 @@
-"""pylance, loaded when it is needed, and its errors as lakebloom's."""
+"""Loads pylance when it is needed, and translates its errors to errors of lakebloom."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _NOT_FOUND = re.compile(r"not found|no such file|does not exist", re.IGNORECASE)
 _DENIED = re.compile(r"permission denied|unauthorized|unauthenticated|forbidden|accessdenied", re.IGNORECASE)
 _STORE = re.compile(r"generic \w+ error|error sending request|timed? ?out|connection", re.IGNORECASE)
 _SOURCE_LINE = re.compile(r",? /\S+\.rs:\d+:\d+")
-"""Where in Lance's source an error was made."""
+"""The place in Lance's source code in an error's text."""
 
 
 def require_lance() -> None:
-    """Raise UnsupportedSourceError where pylance is not installed."""
+    """Raise UnsupportedSourceError if pylance is not installed."""
     try:
         import lance  # noqa: F401
     except ImportError as error:
@@ -37,7 +37,7 @@ def require_lance() -> None:
 
 @contextmanager
 def lance_failures(doing: str, otherwise: type[LakebloomError], hint: str) -> Iterator[None]:
-    """Raise what Lance raises as an error of lakebloom: of storage where it is one, else as ``otherwise``."""
+    """Translate errors of Lance to errors of lakebloom: those of storage, and ``otherwise`` for all others."""
     try:
         yield
     except LakebloomError:
@@ -58,9 +58,9 @@ def lance_failures(doing: str, otherwise: type[LakebloomError], hint: str) -> It
 def open_dataset(
     dataset: LanceDataset | object, storage_options: Mapping[str, str] | None = None, version: int | None = None
 ) -> LanceDataset:
-    """Return a dataset as it is, or that at a path or URI.
+    """Return an open dataset, or open the one at a path or URI.
 
-    Raises NotFoundError, AccessDeniedError or StorageError, and UnsupportedSourceError for what is no dataset.
+    Raises NotFoundError, AccessDeniedError or StorageError, and UnsupportedSourceError if it is not a dataset.
     """
     require_lance()
     import lance

@@ -1,4 +1,4 @@
-"""Reading and asking the Bloom filter index of a Lance dataset."""
+"""Reads and probes the Bloom filter index of a Lance dataset."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def open_index(
 ) -> LanceIndex:
     """Read an index: ``open_index(dataset, name)``, or ``open_index(path)`` of a ``bloomfilter.lance``.
 
-    ``dataset`` is one that is open, or its path or URI; ``storage_options`` are those of Lance.
+    ``dataset`` is an open dataset, or its path or URI; ``storage_options`` are those of Lance.
 
     Raises IndexNotFoundError, IndexFormatError for an index or file of another kind, CorruptIndexError; NotFoundError,
-    AccessDeniedError or StorageError; UnsupportedSourceError for what is no dataset, and where pylance is missing.
+    AccessDeniedError or StorageError; UnsupportedSourceError if it is not a dataset, or if pylance is missing.
     """
     if isinstance(source, LanceIndex):
         return source
@@ -83,7 +83,7 @@ def _of_dataset(dataset: LanceDataset, name: str, storage_options: Mapping[str, 
     with lance_failures(f"cannot read the indexes of {dataset.uri}", CorruptIndexError, "check the dataset with Lance"):
         described = find_index(dataset, name)
         fragments = {fragment.fragment_id: fragment.metadata for fragment in dataset.get_fragments()}
-    # An overlay gives rows other values without a word to the index.
+    # An overlay changes values of rows without changing the index.
     there = {number for number, fragment in fragments.items() if not fragment.overlays}
     options = storage_options if storage_options is not None else dataset.latest_storage_options()
     contents = [(read_index_file(path, options), covered & there) for path, covered in described.files]

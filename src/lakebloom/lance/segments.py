@@ -1,7 +1,7 @@
-"""Which files an index of a dataset has, and which fragments each of them speaks for.
+"""The files of a dataset's index, and the fragments that each of them covers.
 
 Lance keeps an index as segments, each a directory ``_indices/<uuid>`` with the fragments that it covers. A fragment
-leaves that set when its rows move or its values change, while the file stays as it is. So a zone counts only if its
+leaves that set if its rows move or its values change; the file does not change. So a zone counts only if its
 fragment is both in the segment's set and in the dataset.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["DETAILS", "DatasetColumn", "DatasetIndex", "find_column", "find_index", "index_directory", "leaves"]
 
 DETAILS = "/lance.index.pb.BloomFilterIndexDetails"
-"""How a dataset's manifest says that an index is one of Bloom filters."""
+"""The type of Bloom filter indexes in a dataset's manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class DatasetColumn:
     """A column of a dataset, or a struct's leaf."""
 
     name: str
-    """In the convention that Spark and Lance share: ``s.k`` is a leaf, backticks quote."""
+    """The name in the convention of Spark and Lance: ``s.k`` is a leaf, backticks quote."""
     field_id: int
     type: pa.DataType
 
     @property
     def quoted(self) -> str:
-        """The name with every part in backticks, which Lance's scanner takes whatever is in it."""
+        """The name with every part in backticks, which Lance's scanner accepts for any name."""
         return ".".join("`" + part.replace("`", "``") + "`" for part in parse_name(self.name))
 
 
@@ -48,11 +48,11 @@ class DatasetIndex:
     name: str
     column: DatasetColumn
     files: tuple[tuple[str, frozenset[int]], ...]
-    """Each with the fragments that it speaks for."""
+    """The files, each with the fragments that it covers."""
 
 
 def index_directory(dataset: LanceDataset, segment_uuid: str, base_id: int | None = None) -> str:
-    """Return where a segment's files are, for a shallow clone in the dataset it was cloned from."""
+    """Return the directory of a segment's files. For a shallow clone it is in the original dataset."""
     root = dataset.uri
     if base_id is not None:
         base: Any = dataset.base_paths().get(base_id)
@@ -108,7 +108,7 @@ def find_column(dataset: LanceDataset, name: str) -> DatasetColumn:
 
 
 def leaves(dataset: LanceDataset) -> Iterator[DatasetColumn]:
-    """Yield the columns of a dataset and what is inside its structs."""
+    """Yield the columns of a dataset and the fields inside its structs."""
     fields: Any = dataset.lance_schema.fields()
     yield from _below(fields, list(dataset.schema), ())
 

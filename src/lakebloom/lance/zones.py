@@ -1,4 +1,4 @@
-"""A Lance index in memory: the filters of its zones, and what can be asked of them."""
+"""A Lance index in memory: the filters of its zones, and probes of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["LanceIndex", "ZoneFilter", "require_type"]
 class ZoneFilter:
     """The filter of one zone: the rows of a fragment from ``zone_start`` to before ``zone_start + zone_length``.
 
-    Rows are counted with those deleted before the index was built, which are in no filter.
+    Row numbers include rows that were deleted before the index was built; these are in no filter.
     """
 
     fragment_id: int
@@ -40,27 +40,27 @@ class LanceIndex:
     """A Bloom filter index of a Lance dataset, or one file of such an index."""
 
     zones: tuple[ZoneFilter, ...] = field(repr=False)
-    """By fragment and row. Only those that the dataset still has, where the index was opened from one."""
+    """By fragment and row. Only zones of fragments that the dataset still has, if it was opened from a dataset."""
     rows_per_zone: int
     fpp: float
-    """What its builder asked for; Lance's sizes are powers of two, so the real rate is often far lower."""
+    """The configured rate. Lance's sizes are powers of two, so the real rate is often much lower."""
     files: tuple[str, ...]
     name: str | None = None
     column: str | None = None
     type: pa.DataType | None = None
-    """The column's; None where a file was opened by its path, which does not say."""
+    """The column's type; None if a file was opened by its path, because it does not contain the type."""
     unindexed_fragments: tuple[int, ...] | None = None
-    """The dataset's fragments that no zone speaks of: they must be read. None where there is no dataset to tell."""
+    """Unindexed fragments of the dataset, which must be read. None if the index was opened without a dataset."""
 
     def might_contain(self, values: object, *, type: pa.DataType | None = None) -> BoolArray:
         """Tell for each zone and value whether the value may be there: False is certain.
 
-        Returns an array of bools [zones, values], also for a single value. Values are compared by value with what the
-        column holds; None asks for NULLs. Whatever a filter cannot answer is True: NaN, and a value that the column's
-        type cannot hold. ``type`` is the column's, needed where the index does not know it.
+        Returns an array of bools [zones, values], also for a single value. Values are compared by value with those of
+        the column; None means NULL. The result is True for what a filter cannot decide: NaN, and a value that the
+        column's type cannot hold. ``type`` is the column's type, needed if the index does not know it.
 
-        Raises InvalidArgumentError where no type is known, or another; UnsupportedTypeError for one that Lance has no
-        filters for; ValueConversionError for Python values that have no common type.
+        Raises InvalidArgumentError for a missing or different type; UnsupportedTypeError for a type that has no filters
+        in Lance; ValueConversionError for Python values that have no common type.
         """
         if type is not None and self.type is not None and type != self.type:
             raise InvalidArgumentError(
@@ -74,13 +74,13 @@ class LanceIndex:
         return np.array(answers, dtype=np.bool_).reshape(len(answers), len(probe))
 
     def candidates(self, values: object, *, type: pa.DataType | None = None) -> list[ZoneFilter]:
-        """Return the zones that may hold any of the values; None stands for NULL. Raises what might_contain raises."""
+        """Return the zones that may contain any of the values; None means NULL. Raises what might_contain raises."""
         found = np.flatnonzero(self.might_contain(values, type=type).any(axis=1))
         return [self.zones[number] for number in found]
 
 
 def require_type(type: pa.DataType | None) -> pa.DataType:
-    """Return a type that Lance has filters for. Raises InvalidArgumentError for none, and UnsupportedTypeError."""
+    """Return a type that Lance has filters for. Raises InvalidArgumentError if it is missing; UnsupportedTypeError."""
     if type is None:
         raise InvalidArgumentError(
             "hashes depend on the column's type, which a Lance index file does not store",
@@ -92,7 +92,7 @@ def require_type(type: pa.DataType | None) -> pa.DataType:
 
 
 def _ask(zone: ZoneFilter, probe: Probe) -> BoolArray:
-    # A zone has rows. A filter of zeros says that all of them are NULL; where the zone has no NULL, nobody filled it.
+    # A zone has rows. A filter of zeros means that all of them are NULL; if the zone has no NULL, it was never filled.
     believed = zone.has_null or bool(zone.filter.words.any())
     answer = probe.ask(zone.filter) if believed else probe.without_filter()
     return answer | probe.nulls if zone.has_null else answer

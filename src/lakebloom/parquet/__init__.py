@@ -1,4 +1,4 @@
-"""Bloom filters inside Parquet files: read them, ask them, and put them into files that have none.
+"""Bloom filters inside Parquet files: read and probe them, and embed them into files that have none.
 
 Names load on first use, so that importing this package loads neither numba nor pyspark.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EmbedReport", "EmbeddedFilter", "embed", "filters", "might_contain"]
 
-# No module here may have the name of a function: importing it would put the module in the function's place.
+# No module here may have the name of a function: importing the module would replace the function.
 _HOME_OF = {
     "EmbeddedFilter": "lakebloom.parquet.embedded_filter",
     "EmbedReport": "lakebloom.parquet.embedding",

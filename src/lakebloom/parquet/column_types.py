@@ -1,11 +1,11 @@
-"""Which values a column of a Parquet file holds, as an Arrow type: what a probe's values are fitted to.
+"""The Arrow type of the values in a column of a Parquet file. The values of a probe are converted to it.
 
-The file's own physical and logical type decide. Types whose filters cannot be trusted, or whose values do not have one
-form, have no answer here, and then a filter is not asked:
+It follows from the physical and logical type in the file. Types whose filters cannot be trusted, or whose values do not
+have one form, have no result here, and their filters are not probed:
 
     BOOLEAN                    parquet-java writes filters without any bit, also where there are values
-    DECIMAL in BYTE_ARRAY      a number may have leading bytes or not
-    INTERVAL, VARIANT, ...     what makes two of them equal is more than their bytes
+    DECIMAL in BYTE_ARRAY      a number may or may not have leading bytes
+    INTERVAL, VARIANT, ...     equal values may have different bytes
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _STORED_BITS = {"INT32": 32, "INT64": 64}
 
 
 def value_type(element: SchemaElement) -> pa.DataType | None:
-    """Return the type of a column's values, None where its filters are not asked."""
+    """Return the type of a column's values, None if its filters must not be probed."""
     physical, logical = element.physical_type, element.logical_type
     if physical is None or physical == "BOOLEAN":
         return None
@@ -69,7 +69,7 @@ def value_type(element: SchemaElement) -> pa.DataType | None:
 
 
 def family_of(kind: pa.DataType, element: SchemaElement) -> Family:
-    """Return what old dates and timestamps of a column depend on; "other" where they do not."""
+    """Return the kind of calendar on which old dates and timestamps of a column depend; "other" for none."""
     if element.physical_type == "INT96":
         return "int96"
     if kind == pa.date32():
@@ -95,7 +95,7 @@ def _parametrised(element: SchemaElement) -> pa.DataType | None:
         return None
     if logical.name == "INTEGER":
         kind = _INTEGERS.get((logical.bit_width or 0, bool(logical.is_signed)))
-        # A narrow integer is stored in 32 bits, and only a wide one in 64.
+        # Integers of up to 32 bits are stored as INT32, wider ones as INT64.
         return kind if kind is not None and max(32, kind.bit_width) == _STORED_BITS[physical] else None
     if logical.name == "TIME":
         return _TIMES.get((physical, logical.unit or ""))

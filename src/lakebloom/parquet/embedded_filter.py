@@ -1,14 +1,14 @@
-"""One filter inside a file: where it is, and how to read it.
+"""One filter inside a file: its place, and how to read it.
 
     plain        header (Thrift, 15 to 20 bytes)    bitset
     encrypted    header, framed                     bitset, framed          see ``encryption``
 
-The footer tells where a filter begins and, since 2023, how long it is. Neither is believed before it is checked against
-the file: nothing is read beyond the footer's start, and no memory is taken that the file could not fill.
+The footer has the offset of a filter and, since 2023, its length. Both are checked against the file first: nothing is
+read beyond the footer's start, and no more memory is allocated than the file has bytes.
 
-The size in a filter's header is not believed alone, because with a wrong one every answer would be wrong. It must agree
-with the length in the footer. Where there is none, the filter must end where the footer says that something else
-begins, as it does in the files of all writers of that time.
+The size in a filter's header is not trusted alone, because a wrong one would make every result wrong. It must agree
+with the length in the footer. If there is none, the filter must end where another part of the file begins, as it does
+in the files of all writers of that time.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ _MAX_SEALED_HEADER_BYTES = FRAME_BYTES + 4 * MAX_HEADER_BYTES
 
 @dataclass(frozen=True)
 class EmbeddedFilter(Printable):
-    """A filter of a Parquet file. Its bits are read when `filter` is first looked at, and kept.
+    """A filter of a Parquet file. Its bits are read on the first use of `filter`, and kept.
 
-    The file is open for as long as one of its filters is referred to.
+    The file stays open while one of its filters is referenced.
     """
 
     row_group: int
     column: str
-    """The leaf's name in Spark's convention: ``a.b``, ``l.list.element``, with backticks around what has dots."""
+    """The leaf's name in Spark's convention: ``a.b``, ``l.list.element``, with backticks around a part with dots."""
     offset: int
     length: int | None
-    """Bytes of header and bitset; None where the writer did not say."""
+    """Bytes of header and bitset; None if the footer has no length."""
     _file: OpenFile = field(repr=False, compare=False)
     _metadata: Metadata = field(repr=False, compare=False)
     _key: ColumnKey | None = field(repr=False, compare=False)
 
     @cached_property
     def filter(self) -> Sbbf:
-        """The filter itself: one read, or two where `length` is None.
+        """The filter: one read, or two if `length` is None.
 
         Raises CorruptFilterError, UnsupportedFilterError or EncryptedFileError, and DataFileError or StorageError
-        for what cannot be read.
+        for a file that cannot be read.
         """
         footer = self._metadata.footer.start
         room = footer - self.offset
         if self.offset < _MAGIC_BYTES or room <= 0:
             raise self._corrupt(f"offset {self.offset}, outside of the {footer} bytes before the footer")
         if self.length is not None and not 0 < self.length <= room:
-            raise self._corrupt(f"length {self.length} at offset {self.offset}, {room} bytes before the footer")
+            raise self._corrupt(f"length {self.length} at offset {self.offset}, only {room} bytes before the footer")
         return self._plain(room) if self._key is None else self._sealed(room, self._key)
 
     def _plain(self, room: int) -> Sbbf:
@@ -90,15 +90,15 @@ class EmbeddedFilter(Printable):
 
     def _require_length(self, announced: int, room: int) -> None:
         if self.length is not None and self.length != announced:
-            raise self._corrupt(f"length {self.length} in the footer, {announced} by the filter's own header")
+            raise self._corrupt(f"length {self.length} in the footer, {announced} in the filter's header")
         if announced > room:
-            raise self._corrupt(f"a header that announces {announced} bytes, {room} bytes before the footer")
+            raise self._corrupt(f"a header that announces {announced} bytes, only {room} bytes before the footer")
         if self.length is None and self.offset + announced not in self._metadata.boundaries:
-            raise self._corrupt(f"no length, and a header that announces {announced} bytes, where nothing ends")
+            raise self._corrupt(f"no length, and a header that announces {announced} bytes, where no part ends")
 
     def _corrupt(self, found: str) -> CorruptFilterError:
         return CorruptFilterError(
             f"cannot read the filter of column {self.column} in row group {self.row_group} of {self._file.name}",
             found=found,
-            hint="rewrite the file, or leave this filter out",
+            hint="rewrite the file, or do not use this filter",
         )

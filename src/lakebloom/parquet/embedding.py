@@ -1,13 +1,13 @@
-"""``embed``: Bloom filters for a Parquet file that has none, without writing its pages anew.
+"""``embed``: adds Bloom filters to a Parquet file without rewriting its pages.
 
     before   PAR1  pages, indexes, filters                 footer   length  PAR1
     after    PAR1  pages, indexes, filters  new filters    footer'  length  PAR1
 
-The pages stay where they are, byte for byte, so every offset in the footer stays true. The new footer is the old one
-with two fields more for each column chunk that got a filter (bloom_filter_offset and bloom_filter_length); all others
-are written back as they came, those that lakebloom does not know included.
+The pages keep their place and their bytes, so every offset in the footer stays valid. The new footer is the old one
+with two more fields for each column chunk with a new filter (bloom_filter_offset and bloom_filter_length); all other
+fields are copied, also those that lakebloom does not know.
 
-Filters have a power of two of blocks, because Arrow C++ rejects others, and hash the physical values of the file.
+The number of blocks is a power of two, because Arrow C++ rejects others. Filters hash the physical values of the file.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ if TYPE_CHECKING:
 __all__ = ["EmbedReport", "column_names", "embed"]
 
 _MAX_BLOCKS = 1 << 22
-"""128 MiB, the largest filter that Arrow C++ and arrow-rs read. Beyond it the rate is higher than asked for."""
+"""128 MiB, the largest filter that Arrow C++ and arrow-rs read. With more values the rate is higher than fpp."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedReport(Printable):
-    """What embedding did."""
+    """The result of ``embed``."""
 
     file: str
     rows: int
@@ -98,17 +98,17 @@ def embed(
 ) -> EmbedReport:
     """Write the Parquet file ``source`` to ``target`` with a Bloom filter for each row group of ``columns``.
 
-    Without ``target`` the file is replaced: a local one by exchange, so that a crash at any moment leaves the old file
-    or the new one; an object by one upload, which holds it in memory. A file that another writer has replaced since it
-    was read stays, and so does one whose owner, access lists or attributes cannot be kept.
+    Without ``target`` the file is replaced: a local file by exchange, so that a crash at any moment leaves the old file
+    or the new one; an object by one upload from memory. If another writer has replaced the file since it was read, or
+    if its owner, access lists or attributes cannot be kept, the file stays and an error is raised.
 
-    Names follow Spark's convention, ``s.k`` is a struct's leaf and ``l.list.element`` that of a list. Filters that
-    other columns have stay, those of the named columns are replaced. ``force`` allows FLOAT and DOUBLE, and ``options``
+    Names follow Spark's convention, ``s.k`` is a leaf of a struct and ``l.list.element`` that of a list. Filters of
+    other columns stay, those of the named columns are replaced. ``force`` allows FLOAT and DOUBLE, and ``options``
     configure an object store.
 
     Raises ColumnNotFoundError; UnsupportedTypeError for types on whose filters engines lose rows; NotParquetError,
     CorruptFooterError, EncryptedFileError or DataFileError for a file that cannot be read; StorageError, NotFoundError
-    or AccessDeniedError where reading or writing fails. Whatever is raised, the source stays as it was.
+    or AccessDeniedError if reading or writing fails. After any error, the source is unchanged.
 
     >>> import tempfile, pyarrow as pa, pyarrow.parquet as pq
     >>> file = f"{tempfile.mkdtemp()}/users.parquet"
@@ -132,7 +132,7 @@ def _embed_local(source_uri: str, target_uri: str, names: list[str], fpp: float,
         seen = source.stat()
     job = _Job.plan(source_uri, names, fpp, force, {})
     with translated(f"could not write {target_uri}"), Rewriting(source, target, seen) as rewriting:
-        # Copying waits for the disk while the columns are decoded and hashed.
+        # Copying waits for the disk; meanwhile the columns are decoded and hashed.
         with ThreadPoolExecutor(len(job.leaves) + 1, thread_name_prefix="lakebloom-embed") as threads:
             copying = threads.submit(rewriting.copy, job.kept_bytes)
             building = [threads.submit(job.build, leaf) for leaf in job.leaves]
@@ -144,7 +144,7 @@ def _embed_local(source_uri: str, target_uri: str, names: list[str], fpp: float,
 
 
 def _wait_for(futures: Sequence[Future[Any]], rewriting: Rewriting) -> None:
-    """Return when all are done; when one fails, stop the copy and raise what it raised."""
+    """Wait until all are done. If one fails, stop the copy and raise its error."""
     try:
         done, _ = wait(futures, return_when=FIRST_EXCEPTION)
         for future in done:
@@ -157,7 +157,7 @@ def _wait_for(futures: Sequence[Future[Any]], rewriting: Rewriting) -> None:
 def _embed_in_memory(
     source_uri: str, target_uri: str, names: list[str], fpp: float, force: bool, options: Mapping[str, str]
 ) -> EmbedReport:
-    # The object is read once, whole: no two reads can be of different versions.
+    # One read of the whole object: two reads could see different versions.
     data, seen = _read_whole(source_uri, options)
     job = _Job.plan(source_uri, names, fpp, force, options, data)
     end = job.end([job.build(leaf) for leaf in job.leaves])
@@ -172,7 +172,7 @@ def _embed_in_memory(
 
 
 def _read_whole(uri: str, options: Mapping[str, str]) -> tuple[memoryview, ObjectVersion | None]:
-    """Return the content of a file or object, and of an object which version this is."""
+    """Return the content of a file or object, and the version of an object."""
     folder, _, name = uri.rpartition("/")
     if not is_remote(uri):
         with reading(uri), open_source(uri, options) as file:
@@ -181,7 +181,7 @@ def _read_whole(uri: str, options: Mapping[str, str]) -> tuple[memoryview, Objec
 
 
 class _Named(io.BytesIO):
-    """Bytes in memory, with the name that messages use."""
+    """Bytes in memory, with a name for messages."""
 
     def __init__(self, data: memoryview, name: str) -> None:
         super().__init__(data)
@@ -198,9 +198,9 @@ class _Job:
     fpp: float
     options: Mapping[str, str]
     data: memoryview | None
-    """The whole file, where it is in memory."""
+    """The whole file, if it is in memory."""
     kept_bytes: int
-    """What is copied: all before the footer, but not the replaced filters if they are the last thing before it."""
+    """The end of the bytes to copy: the footer, or the replaced filters if they are directly before it."""
 
     @classmethod
     def plan(
@@ -243,7 +243,7 @@ class _Job:
         return filters
 
     def end(self, filters: Sequence[list[Sbbf]]) -> list[bytes]:
-        """Return what follows the copied bytes: the filters, row group by row group, then the footer."""
+        """Return the bytes after the copied ones: the filters, row group by row group, then the footer."""
         parts: list[bytes] = []
         at = self.kept_bytes
         for number, group in enumerate(self.footer.row_groups):
@@ -268,14 +268,14 @@ class _Job:
         )
 
     def _require_readable(self) -> None:
-        """Let Arrow read the new footer, before anything is replaced by it."""
+        """Let Arrow read the new footer before anything is replaced."""
         with reading(self.uri):
             metadata = arrow_metadata(self.footer.tree)
         if (metadata.num_rows, metadata.num_columns) != (self.footer.num_rows, len(self.footer.leaves)):
             raise DataFileError(
                 f"the new footer of {self.uri} is wrong",
                 found=f"{metadata.num_rows} rows and {metadata.num_columns} columns",
-                hint="nothing was changed; please report this",
+                hint="nothing was changed; please report this bug",
             )
 
 
@@ -289,7 +289,7 @@ def column_names(columns: object) -> list[str]:
 
 
 def _find(footer: Footer, name: str, uri: str) -> Leaf:
-    """Return the leaf of this name, in any case if none is spelt exactly so."""
+    """Return the leaf of this name; if none is spelt exactly so, upper and lower case are equal."""
     paths, wanted = [leaf.path for leaf in footer.leaves], parse_name(name)
     number = find_leaf(paths, wanted, case_sensitive=True)
     if number is None:
@@ -309,17 +309,17 @@ def _require_type(leaf: Leaf, *, force: bool) -> None:
     logical = element.logical_type.name if element.logical_type is not None else ""
     reason = hint = ""
     if leaf.physical_type == "BOOLEAN":
-        reason = "a filter of two values skips nothing, and parquet-java's readers take an empty one for proof"
+        reason = "a filter of two values skips nothing, and parquet-java's readers trust an empty one"
     elif leaf.physical_type == "INT96":
-        reason = "engines do not agree on the bytes of such a timestamp and lose rows"
+        reason = "engines hash different bytes for such a timestamp and lose rows"
         hint = "rewrite it as INT64 timestamps"
     elif logical == "FLOAT16":
         reason = "DuckDB hashes other bytes than the file has and loses rows"
     elif leaf.physical_type == "BYTE_ARRAY" and "DECIMAL" in (logical, element.converted_type):
-        reason = "a number has several forms as bytes of any length, and engines look for one"
+        reason = "a number has several forms as bytes of any length, and engines probe one"
         hint = "rewrite it with another physical type"
     elif leaf.physical_type in ("FLOAT", "DOUBLE") and not force:
-        reason = "Spark and DataFusion look for 0.0 only and lose the rows of -0.0, which is equal to it"
+        reason = "Spark and DataFusion probe 0.0 only and lose the rows of -0.0, which is equal to it"
         hint = "pass force=True; lakebloom then writes both zeros where there is one"
     if reason:
         raise UnsupportedTypeError(
@@ -330,7 +330,7 @@ def _require_type(leaf: Leaf, *, force: bool) -> None:
 
 
 def _insert_equals(f: Sbbf, floats: pa.Array, encoding: Parquet) -> None:
-    """Insert what readers may look for instead: both zeros for either one, and the usual NaN for any."""
+    """Insert the values that readers may probe instead: both zeros for either one, and the usual NaN for any."""
     zeros, nans = pc.equal(floats, 0.0), pc.is_nan(floats)
     equals = [0.0, -0.0] * bool(pc.any(zeros).as_py()) + [float("nan")] * bool(pc.any(nans).as_py())
     if equals:
@@ -338,7 +338,7 @@ def _insert_equals(f: Sbbf, floats: pa.Array, encoding: Parquet) -> None:
 
 
 def _enough_blocks(values: int, fpp: float) -> int:
-    """Return the least power of two that holds so many different values; folding takes what was too much."""
+    """Return the smallest power of two for this many distinct values. Folding reduces it later."""
     blocks = 1
     while blocks < _MAX_BLOCKS and sizing.rate(values / blocks) > fpp:
         blocks *= 2
@@ -346,9 +346,9 @@ def _enough_blocks(values: int, fpp: float) -> int:
 
 
 def _kept_bytes(footer: Footer, leaves: Sequence[Leaf]) -> int:
-    """Return where the new filters go: over the old ones of these columns, where nothing comes after them.
+    """Return the offset of the new filters. They overwrite the old ones of these columns if nothing follows these.
 
-    So embedding again does not make the file longer each time.
+    So embedding again does not make the file longer.
     """
     replaced = {leaf.number for leaf in leaves}
     starts: dict[int, int] = {}
@@ -358,11 +358,11 @@ def _kept_bytes(footer: Footer, leaves: Sequence[Leaf]) -> int:
             offset, length = chunk.bloom_filter_offset, chunk.bloom_filter_length
             if offset is not None and number in replaced:
                 starts[offset + (length or 0)] = offset
-            elif offset is not None:  # without a length it may reach up to the footer
+            elif offset is not None:  # without a length it may end at the footer
                 kept_until = max(kept_until, footer.start if length is None else offset + length)
             for start, size in filter(None, (chunk.column_index, chunk.offset_index)):
                 kept_until = max(kept_until, start + size)
-            # Some writers say 0 where there is no dictionary.
+            # Some writers have 0 if there is no dictionary.
             pages = [offset for offset in (chunk.dictionary_page_offset, chunk.data_page_offset) if offset]
             kept_until = max(kept_until, min(pages, default=0) + (chunk.total_compressed_size or 0))
     end = footer.start

@@ -1,8 +1,8 @@
-"""Parquet's modular encryption, as far as filters need it: the parts of a file are decrypted one by one.
+"""Parquet's modular encryption, as much as filters need: the parts of a file are decrypted one by one.
 
     length of the rest (4 bytes, little-endian)   nonce (12)   ciphertext   tag (16)        AES-GCM
 
-The tag also covers what the part is, so that parts cannot be exchanged for each other:
+The tag also covers the kind and place of a part, so that parts cannot be exchanged:
 
     AAD prefix, if the writer had one    file's own number    kind (1)    row group (2)   column (2)    little-endian
                                                               0 footer           left out
@@ -10,9 +10,9 @@ The tag also covers what the part is, so that parts cannot be exchanged for each
                                                               8 filter header
                                                               9 filter bitset
 
-Both of Parquet's algorithms encrypt these parts alike; AES_GCM_CTR_V1 differs for pages only. Keys come from the
-caller: a file names each by its *key metadata*, whatever the writer chose to put there. The signature of a plain footer
-is not checked: the parts of encrypted columns that it leads to have tags of their own.
+Both of Parquet's algorithms encrypt these parts in the same way; AES_GCM_CTR_V1 differs for pages only. Keys come from
+the caller: a file names each key by its *key metadata*, which the writer chose. The signature of a plain footer is not
+checked: the parts of encrypted columns have their own tags.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 __all__ = ["FRAME_BYTES", "Decryptor", "KeyRetriever", "Module", "frame_size"]
 
 KeyRetriever: TypeAlias = Callable[[bytes], bytes]
-"""From a key's metadata to the key itself: 16, 24 or 32 bytes. What it does not know, it answers by a LookupError."""
+"""From a key's metadata to the key: 16, 24 or 32 bytes. Raises LookupError for an unknown key."""
 
 _LENGTH_BYTES, _NONCE_BYTES, _TAG_BYTES = 4, 12, 16
 FRAME_BYTES = _LENGTH_BYTES + _NONCE_BYTES + _TAG_BYTES
-"""By how much an encrypted part is longer than the plain one."""
+"""How many bytes an encrypted part is longer than the plain one."""
 _KEY_BYTES = (16, 24, 32)
 _LONGEST_NAME = 32
 
@@ -57,17 +57,17 @@ class Module(enum.IntEnum):
 
     @property
     def title(self) -> str:
-        """What to call it in a message."""
+        """The name for messages."""
         return self.name.lower().replace("_", " ")
 
     def corrupt(self, found: str) -> DataFileError | FilterFormatError:
-        """Return the error for one that is not framed as it should be."""
+        """Return the error for a part with a wrong frame."""
         kind = CorruptFilterError if self >= Module.FILTER_HEADER else CorruptFooterError
         return kind(f"cannot decrypt a {self.title}", found=found, hint="check that the file is complete")
 
 
 class Decryptor:
-    """Decrypts the parts of one file, asking for each key once. Raises EncryptedFileError for want of the right one."""
+    """Decrypts the parts of one file. Gets each key once. Raises EncryptedFileError for a missing or wrong key."""
 
     def __init__(self, name: str, algorithm: Struct, footer_key: bytes | None, retriever: KeyRetriever | None) -> None:
         self._name, self._retriever = name, retriever
@@ -80,7 +80,7 @@ class Decryptor:
         """Return the plain bytes of the part at the start of `frame`.
 
         `key` is the key's metadata; `ordinals` are row group and column. Raises CorruptFooterError or
-        CorruptFilterError for a part that is not whole.
+        CorruptFilterError for an incomplete part.
         """
         end = frame_size(frame, module)
         aad = self._file_aad + bytes([module]) + b"".join(_ordinal(number, module) for number in ordinals)
@@ -108,9 +108,9 @@ class Decryptor:
         try:
             key = self._retriever(metadata)
         except LookupError as error:
-            raise self._missing(metadata, repr(error), "ask only for columns whose keys you have") from error
+            raise self._missing(metadata, repr(error), "name only columns whose keys you have") from error
         if not isinstance(key, bytes) or len(key) not in _KEY_BYTES:
-            found = f"{len(key)} bytes" if isinstance(key, bytes) else type(key).__name__  # never the key itself
+            found = f"{len(key)} bytes" if isinstance(key, bytes) else type(key).__name__  # without the key
             raise self._missing(metadata, found, "key_retriever must return 16, 24 or 32 bytes")
         return key
 
@@ -123,10 +123,10 @@ class Decryptor:
 
 
 def frame_size(frame: bytes | memoryview, module: Module) -> int:
-    """Return the size of the encrypted part at the start of `frame`, which is all there. Raises what `decrypt` does."""
+    """Return the size of the complete encrypted part at the start of `frame`. Raises what `decrypt` does."""
     size = _LENGTH_BYTES + int.from_bytes(frame[:_LENGTH_BYTES], "little")
     if not FRAME_BYTES <= size <= len(frame):
-        raise module.corrupt(f"a part of {size} bytes in the {len(frame)} that there are")
+        raise module.corrupt(f"a part of {size} bytes in {len(frame)} bytes")
     return size
 
 
@@ -149,13 +149,13 @@ def _file_aad(name: str, algorithm: Struct) -> bytes:
 def _ordinal(number: int, module: Module) -> bytes:
     try:
         return number.to_bytes(2, "little", signed=True)
-    except OverflowError:  # the format has no number for it, so no writer can have written it
+    except OverflowError:  # the format cannot store this number
         raise module.corrupt(f"row group or column number {number}") from None
 
 
 def _aes_gcm(key: bytes) -> Any:
     try:
-        # Here and not above: only encrypted files need the package.
+        # Imported here: only encrypted files need the package.
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     except ImportError as error:
         raise EncryptedFileError(
@@ -165,7 +165,7 @@ def _aes_gcm(key: bytes) -> Any:
 
 
 def _shown(metadata: bytes) -> str:
-    """Name a key for a person, without what else its metadata hold: the key itself may be in them, wrapped."""
+    """Return a key's name for messages, without the rest of its metadata, which may contain the wrapped key."""
     try:
         fields = json.loads(metadata)  # as parquet-java and Arrow write it
         return repr(str(fields["masterKeyID"]))

@@ -1,7 +1,7 @@
-"""Who may read a file: mode, owner, group, access lists and other extended attributes, taken over by another file.
+"""Copies the access rights of a file: mode, owner, group, access lists and other extended attributes.
 
-A file that takes another's place must not be open to anybody who could not read the other one, and must not lose what
-the system keeps beside it. What cannot be taken over is an error, before anything is replaced.
+A file that replaces another one must not be readable by anybody who could not read the other, and must not lose its
+attributes. If something cannot be copied, an error is raised before anything is replaced.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ __all__ = ["inherit_access", "keep_access"]
 
 
 def keep_access(descriptor: int, original: int) -> None:
-    """Give an open file the mode, owner, group and extended attributes of another. Raises OSError where it cannot."""
+    """Give an open file the mode, owner, group and extended attributes of another. Raises OSError if it cannot."""
     status = os.fstat(original)
     now = os.fstat(descriptor)
     if (now.st_uid, now.st_gid) != (status.st_uid, status.st_gid):
         try:
-            # The owner first: changing it takes set-id bits away.
+            # The owner first: changing it clears the set-id bits.
             os.fchown(descriptor, status.st_uid, status.st_gid)
         except PermissionError as error:
             raise _not_kept(f"its owner {status.st_uid} and group {status.st_gid}") from error
@@ -30,11 +30,11 @@ def keep_access(descriptor: int, original: int) -> None:
 
 
 def inherit_access(descriptor: int, original: int) -> None:
-    """Give a new file as much of another's access as its maker may give, and never more than that."""
+    """Give a new file as many of another's access rights as this user may give, and never more."""
     try:
         keep_access(descriptor, original)
     except PermissionError:
-        # Another group and no access list: what the group and others could read there is nobody's here.
+        # Another group and no access list: give nothing to the group and others.
         os.fchmod(descriptor, stat.S_IMODE(os.fstat(original).st_mode) & stat.S_IRWXU)
 
 
@@ -42,10 +42,10 @@ def _keep_attributes(descriptor: int, original: int) -> None:
     if not hasattr(os, "listxattr"):
         return
     wanted, there = _attributes(original), _attributes(descriptor)
-    for name in there.keys() - wanted.keys():  # such as the list that a directory gives to its new files
+    for name in there.keys() - wanted.keys():  # such as the default access list of a directory
         with _naming(name):
             os.removexattr(descriptor, name)
-    # The access list last: it is the mode too.
+    # The access list last: it also sets the mode.
     for name in sorted(wanted, key=lambda name: (name.startswith("system."), name)):
         if there.get(name) != wanted[name]:
             with _naming(name):

@@ -1,4 +1,4 @@
-"""The footer of a Parquet file: read once, typed where it is needed, and kept whole, so that it can be written again.
+"""The footer of a Parquet file: typed access to some fields, and the whole tree, so that it can be written again.
 
     ... pages, indexes, filters ...  FileMetaData (Thrift)  length (4 bytes, little-endian)  "PAR1"
 
@@ -7,13 +7,13 @@
     leaf = footer.leaves[0]                             # leaf.path, leaf.physical_type, leaf.element.logical_type
     for group in footer.row_groups:
         chunk = group.columns[leaf.number]
-        chunk.bloom_filter_offset, chunk.bloom_filter_length    # None where the file says nothing
+        chunk.bloom_filter_offset, chunk.bloom_filter_length    # None if the file has none
 
     chunk.set_bloom_filter(offset, length)              # changes footer.tree in place
-    serialise(footer.tree)                              # the bytes of the whole, with every field it came with
+    serialise(footer.tree)                              # the bytes of the footer, with all its fields
 
-A file whose footer is itself encrypted ends in "PARE": ``read_footer`` raises EncryptedFileError. ``read_tail`` returns
-its bytes all the same, and ``parse_footer`` takes the plain ones, once they are decrypted.
+A file with an encrypted footer ends in "PARE": ``read_footer`` raises EncryptedFileError. ``read_tail`` returns the
+encrypted bytes, and ``parse_footer`` parses the plain ones after decryption.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ Source: TypeAlias = "str | os.PathLike[str] | RandomAccess"
 
 @contextmanager
 def opened(source: Source, options: Mapping[str, str] | None = None) -> Iterator[tuple[str, RandomAccess]]:
-    """Yield what to call a source in messages, and the source open for reading. An open file stays open.
+    """Yield a file's name for messages, and the file open for reading. A file that was open stays open.
 
-    `options` configure an object store. Raises NotFoundError, AccessDeniedError or StorageError for what cannot be
-    opened, and InvalidArgumentError for what is no source. Errors of the block's reads become lakebloom's.
+    `options` configure an object store. Raises NotFoundError, AccessDeniedError or StorageError for a file that cannot
+    be opened, and InvalidArgumentError for another object. Translates errors of reads in the block.
     """
     if isinstance(source, RandomAccess):
         name = getattr(source, "name", None)
@@ -105,7 +105,7 @@ def size_of(file: RandomAccess) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The end of a file: the bytes of its footer, and where they begin."""
+    """The end of a file: the bytes of its footer, and their offset."""
 
     footer: bytes
     start: int
@@ -152,13 +152,13 @@ def _read_at(file: RandomAccess, name: str, offset: int, length: int) -> bytes:
 def read_footer(source: Source, options: Mapping[str, str] | None = None) -> Footer:
     """Read and parse the footer of a Parquet file.
 
-    Raises NotParquetError, CorruptFooterError, EncryptedFileError where the footer itself is encrypted, and
-    NotFoundError, AccessDeniedError or StorageError for what cannot be read.
+    Raises NotParquetError, CorruptFooterError, EncryptedFileError if the footer itself is encrypted, and
+    NotFoundError, AccessDeniedError or StorageError for a file that cannot be read.
     """
     with opened(source, options) as (name, file):
         tail = read_tail(file, name)
     if tail.is_encrypted:
-        raise EncryptedFileError(f"the footer of {name} is encrypted", hint="decrypt the file, or leave it out")
+        raise EncryptedFileError(f"the footer of {name} is encrypted", hint="decrypt the file, or do not use it")
     return parse_footer(tail)
 
 
@@ -185,15 +185,15 @@ def parse_footer(tail: Tail) -> Footer:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What a Parquet file says of itself."""
+    """The metadata of a Parquet file."""
 
     tree: Struct
-    """All of it, known fields and unknown ones. Row groups and column chunks are parts of it."""
+    """All fields, known and unknown. Row groups and column chunks are parts of it."""
     start: int
-    """Where in the file the footer begins."""
+    """The offset of the footer in the file."""
     file_bytes: int
     signature: bytes
-    """What follows the footer: in an encrypted file whose footer is plain, its signature; otherwise nothing."""
+    """The signature after a plain footer in an encrypted file; otherwise empty."""
     num_rows: int
     schema: tuple[SchemaElement, ...]
     leaves: tuple[Leaf, ...]
@@ -201,19 +201,19 @@ class Footer:
 
     @property
     def created_by(self) -> str | None:
-        """Which program wrote the file."""
+        """The program that wrote the file."""
         data = self.tree.get(6, TType.STRING)
         return None if data is None else data.decode(errors="replace")
 
     @property
     def key_value_metadata(self) -> dict[bytes, bytes]:
-        """What the writer noted; the last of several values of one key."""
+        """The key-value metadata; the last of several values of one key."""
         pairs = _structs(self.tree, 5, "key-value metadata") if self.tree.get(5, TType.LIST) is not None else []
         return {pair.get(1, TType.STRING) or b"": pair.get(2, TType.STRING) or b"" for pair in pairs}
 
     @property
     def is_encrypted(self) -> bool:
-        """True where some columns are encrypted although the footer is not."""
+        """True if some columns are encrypted although the footer is not."""
         return self.tree.get(8, TType.STRUCT) is not None or any(
             chunk.is_encrypted for group in self.row_groups for chunk in group.columns
         )
@@ -221,7 +221,7 @@ class Footer:
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Some rows of the file, a chunk for each column."""
+    """A row group: some rows of the file, with a chunk for each column."""
 
     tree: Struct
     columns: tuple[ColumnChunk, ...]
@@ -235,30 +235,30 @@ class ColumnChunk:
 
     tree: Struct
     metadata: Struct | None
-    """None where it is encrypted apart from the footer. Then nothing below is known."""
+    """None if it is encrypted separately from the footer. Then nothing below is known."""
 
     @property
     def physical_type(self) -> PhysicalType | None:
-        """How the values are stored: as the schema says, if the footer is whole."""
+        """How the values are stored; the same as in the schema, if the footer is valid."""
         return physical_type(self._get(1, TType.I32))
 
     @property
     def path_in_schema(self) -> tuple[str, ...]:
-        """The names of the column and of the groups it is in."""
+        """The names of the column and of the schema groups around it."""
         items = self._get(3, TType.LIST)
         parts = [] if items is None else items.values
         if items is not None and parts and items.kind != TType.STRING:
-            raise _damaged("a column's path that is not made of names")
+            raise _damaged("a column's path that does not consist of names")
         return tuple(text("a column's path", part) for part in parts)
 
     @property
     def num_values(self) -> int:
-        """NULLs are counted, and so are the elements of lists."""
+        """The number of values, including NULLs and the elements of lists."""
         return self._number(5, TType.I64) or 0
 
     @property
     def null_count(self) -> int | None:
-        """How many of the values are NULL, if the file tells."""
+        """The number of NULLs, if the file has it."""
         statistics = self._get(12, TType.STRUCT)
         return None if statistics is None else statistics.get(3, TType.I64)
 
@@ -299,31 +299,31 @@ class ColumnChunk:
 
     @property
     def bloom_filter_offset(self) -> int | None:
-        """Where the filter begins; it may be anything, and must be checked against the file."""
+        """The offset of the filter. It is not trusted, and must be checked against the file."""
         return self._number(14, TType.I64)
 
     @property
     def bloom_filter_length(self) -> int | None:
-        """The bytes of the filter, header included; older writers leave it out."""
+        """The size of the filter with its header; older writers omit it."""
         return self._number(15, TType.I32)
 
     @property
     def file_path(self) -> bytes | None:
-        """The other file that has the pages, where it is not this one."""
+        """The file with the pages, if it is another one."""
         return self.tree.get(1, TType.STRING)  # type: ignore[no-any-return]
 
     @property
     def crypto_metadata(self) -> Struct | None:
-        """How the chunk is encrypted, None where it is not."""
+        """How the chunk is encrypted, None if it is not."""
         return self.tree.get(8, TType.STRUCT)  # type: ignore[no-any-return]
 
     @property
     def is_encrypted(self) -> bool:
-        """True where the pages need a key."""
+        """True if the pages need a key."""
         return self.crypto_metadata is not None or self.tree.get(9, TType.STRING) is not None
 
     def set_bloom_filter(self, offset: int, length: int) -> None:
-        """Say where the filter is. The tree, and so the footer, changes."""
+        """Set offset and length of the filter in the footer's tree."""
         if self.metadata is None:
             raise EncryptedFileError("an encrypted column chunk cannot be given a filter")
         self.metadata.put(14, TType.I64, offset)
@@ -356,7 +356,7 @@ def _structs(tree: Struct, number: int, what: str) -> list[Struct]:
     if items is None:
         raise _damaged(f"no {what}")
     if items.values and items.kind != TType.STRUCT:
-        raise _damaged(f"{what} that are no structs")
+        raise _damaged(f"{what} that are not structs")
     return items.values
 
 

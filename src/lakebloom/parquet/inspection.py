@@ -1,4 +1,4 @@
-"""The filters of a Parquet file as records: how large, how full, and how large the dictionaries beside them are."""
+"""The filters of a Parquet file as records: sizes, fill, and sizes of the dictionaries."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ __all__ = ["FileFilters", "FilterRecord", "dictionary_bytes", "inspect_file"]
 
 @dataclass(frozen=True, slots=True)
 class FilterRecord(Printable):
-    """One filter, and what it stands beside."""
+    """One filter, with sizes of its column chunk."""
 
     column: str
     row_group: int
     values: int
     filter_bytes: int
     fill: float | None
-    """The share of bits that are set; this and the estimates below are None where the filter cannot be read."""
+    """The share of set bits. This and the estimates below are None if the filter cannot be read."""
     fpp: float | None
     ndv: float | None
-    """About how many distinct values it holds; None also where all bits are set."""
+    """The estimated number of distinct values; None also if all bits are set."""
     dictionary_bytes: int | None
-    """The column chunk's dictionary page as it is stored; None where it has none."""
+    """The stored size of the column chunk's dictionary page; None if it has none."""
     column_bytes: int
-    """The column chunk as it is stored."""
+    """The stored size of the column chunk."""
     problem: str | None = None
     """Why the filter cannot be read: the code of an error."""
 
@@ -59,7 +59,7 @@ class FileFilters:
 
 
 def inspect_file(path: Source, columns: Sequence[str] | None = None) -> FileFilters:
-    """Return the filters of a file, by column and row group. Reads the footer and the filters, no page.
+    """Return the filters of a file, by column and row group. Reads only the footer and the filters.
 
     Raises what ``filters`` raises; a filter that cannot be read is a record with a problem.
 

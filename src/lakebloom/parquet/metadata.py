@@ -28,28 +28,28 @@ __all__ = ["ColumnKey", "Metadata", "read_metadata"]
 
 @dataclass(frozen=True, slots=True)
 class ColumnKey:
-    """With what one column chunk is encrypted."""
+    """The encryption of one column chunk."""
 
     decryptor: Decryptor
     metadata: bytes
     ordinals: tuple[int, int]
-    """Row group and column, which every part's tag covers."""
+    """The numbers of row group and column, which the tag of every part covers."""
 
     def decrypt(self, frame: bytes | memoryview, module: Module) -> bytes:
-        """Return the plain bytes of a part of the chunk. Raises EncryptedFileError, or that it is not whole."""
+        """Return the plain bytes of a part of the chunk. Raises what ``Decryptor.decrypt`` raises."""
         return self.decryptor.decrypt(frame, module, self.metadata, *self.ordinals)
 
 
 @dataclass(frozen=True)
 class Metadata:
-    """What a file says of itself, and how to decrypt what it does not say openly."""
+    """The metadata of a file, and the decryption of encrypted parts."""
 
     footer: Footer
     decryptor: Decryptor | None
 
     @cached_property
     def boundaries(self) -> frozenset[int]:
-        """Where parts of the file begin, as far as the footer tells openly: chunks, page indexes, filters, itself."""
+        """Offsets of parts of the file that the footer has in plain form: chunks, page indexes, filters, footer."""
         found: set[int | None] = {self.footer.start}
         for group in self.footer.row_groups:
             for chunk in group.columns:
@@ -58,21 +58,21 @@ class Metadata:
         return frozenset(offset for offset in found if offset is not None)
 
     def key_of(self, row_group: int, column: int) -> ColumnKey | None:
-        """Return the key of a column chunk, None where it is not encrypted."""
+        """Return the encryption of a column chunk, None if it is not encrypted."""
         group = self.footer.row_groups[row_group]
         chunk = group.columns[column]
         if not chunk.is_encrypted:
             return None
         if self.decryptor is None:
             raise _contradiction("an encrypted column in a file that names no algorithm")
-        ordinal = group.tree.get(7, TType.I16)  # which readers of parts of a file need
+        ordinal = group.tree.get(7, TType.I16)  # row groups may be numbered explicitly
         ordinals = (row_group if ordinal is None else ordinal, column)
         return ColumnKey(self.decryptor, _key_metadata(chunk, self.decryptor), ordinals)
 
     def chunk(self, row_group: int, column: int) -> ColumnChunk:
-        """Return a column chunk with its metadata, decrypted if need be. Raises EncryptedFileError."""
+        """Return a column chunk with its metadata, decrypted if necessary. Raises EncryptedFileError."""
         chunk = self.footer.row_groups[row_group].columns[column]
-        if chunk.metadata is not None:  # without statistics in an encrypted column, but it tells where things are
+        if chunk.metadata is not None:  # for an encrypted column without statistics, but with offsets
             return chunk
         key, sealed = self.key_of(row_group, column), chunk.tree.get(9, TType.STRING)
         if key is None or sealed is None:
@@ -82,9 +82,9 @@ class Metadata:
 
 
 def read_metadata(file: OpenFile, key_retriever: KeyRetriever | None) -> Metadata:
-    """Read the footer of a file, and decrypt it if need be.
+    """Read the footer of a file, and decrypt it if necessary.
 
-    Raises NotParquetError or CorruptFooterError, and EncryptedFileError for want of the footer's key.
+    Raises NotParquetError or CorruptFooterError, and EncryptedFileError if the footer's key is missing.
     """
     tail = file.tail()
     if tail.is_encrypted:
@@ -111,7 +111,7 @@ def _algorithm(crypto: Struct) -> Struct:
 
 
 def _key_metadata(chunk: ColumnChunk, decryptor: Decryptor) -> bytes:
-    """Return the metadata of a chunk's own key, or of the footer's where it uses that."""
+    """Return the metadata of a chunk's key; that of the footer's key if it has none."""
     crypto = chunk.crypto_metadata
     own: Struct | None = None if crypto is None else crypto.get(2, TType.STRUCT)
     if own is None:

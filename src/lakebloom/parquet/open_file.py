@@ -1,4 +1,4 @@
-"""A file that stays open while filters are read from it one by one, whoever opened it."""
+"""A file that stays open while filters are read from it one by one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["OpenFile", "open_file"]
 
 
 class OpenFile:
-    """Ranges of a file, by one thread at a time. What this package opened is closed when nothing refers to it."""
+    """Reads ranges of a file, one thread at a time. A file opened here is closed with the last reference."""
 
     def __init__(self, name: str, file: RandomAccess) -> None:
         self.name = name
@@ -29,7 +29,7 @@ class OpenFile:
             return read_tail(self._file, self.name)
 
     def read(self, offset: int, length: int) -> bytes:
-        """Read a range that was checked to lie in the file. Raises DataFileError if it does not any more."""
+        """Read a range that was checked against the file's size. Raises DataFileError if the file is shorter now."""
         with self._lock, reading(self.name):
             self._file.seek(offset)
             data = bytes(self._file.read(length))
@@ -43,9 +43,9 @@ class OpenFile:
 
 
 def open_file(source: Source) -> OpenFile:
-    """Open a path or a URI, or take an open file.
+    """Open a path or a URI, or use an open file.
 
-    Raises NotFoundError, AccessDeniedError or StorageError, and InvalidArgumentError for what is none of these.
+    Raises NotFoundError, AccessDeniedError or StorageError, and InvalidArgumentError for another object.
     """
     if isinstance(source, RandomAccess):
         name = getattr(source, "name", None)

@@ -1,6 +1,6 @@
-"""Values as those of a Parquet column: in the form that the file's physical and logical type give them.
+"""Probes of a Parquet column: values in the form of the file's physical and logical type.
 
-What ``sbbf.probes`` says holds; besides, a date that Spark may have written in another calendar is not asked for.
+Built on ``sbbf/values/probes.py``. A date that Spark may have written in another calendar is not probed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def probe_for(element: SchemaElement, values: object, notes: Mapping[bytes, byte
         fits = None if target is None else _fit(element, array, target)
         return None if fits is None else _within_calendar(element, fits, notes)
 
-    # A column without a type of values is asked for nothing, and its type may be damaged.
+    # A column without a value type is not probed, and its type may be damaged.
     encoding = PARQUET if target is None else Parquet(element.physical_type, _type_length(element))
     return probe_values(values, encoding, fit)
 
@@ -48,7 +48,7 @@ def _fit(element: SchemaElement, array: pa.Array, target: pa.DataType) -> pa.Arr
         return fitted(array, target)
     if not pt.is_timestamp(array.type):
         return None
-    # It has no room to say whether it is in UTC; writers take UTC, and readers show what is stored.
+    # INT96 cannot tell whether it is in UTC. Writers use UTC, and readers show what is stored.
     wall = array.view(pa.timestamp(array.type.unit))
     return wall if wall.type.unit == "ns" else fitted(wall, target)
 

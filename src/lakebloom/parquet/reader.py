@@ -1,6 +1,6 @@
-"""Reading and asking the filters inside a Parquet file.
+"""Reads and probes the filters inside a Parquet file.
 
-The footer is read once, in one read unless it is very long; then each filter that is looked at, in one read more. A
+The footer is read once, in one read unless it is very long; then each filter that is used, in one more read. A
 column without filters costs nothing beyond the footer.
 """
 
@@ -40,10 +40,10 @@ def filters(
     """Return the filters of a Parquet file, of all columns or of those named, by row group and column.
 
     `path` is a local path, a URI (file, s3, gs, az, abfs) or an open file of Python or pyarrow, which must stay open.
-    Columns are leaves, named in Spark's convention. `key_retriever` gives the keys of an encrypted file: a function
+    Columns are leaves, named in Spark's convention. `key_retriever` returns the keys of an encrypted file: a function
     from a key's metadata to its bytes.
 
-    Raises ColumnNotFoundError; NotParquetError or CorruptFooterError; EncryptedFileError where a key is missing or
+    Raises ColumnNotFoundError; NotParquetError or CorruptFooterError; EncryptedFileError if a key is missing or
     wrong; NotFoundError, AccessDeniedError or StorageError.
 
     >>> import io, pyarrow as pa, pyarrow.parquet as pq
@@ -74,13 +74,12 @@ def might_contain(path: Source, column: str, values: object, *, key_retriever: K
     """Tell for each row group and value whether the value may be there: False is certain.
 
     Returns an array of bools [row groups, values], also for a single value. `path`, `column` and `key_retriever` are
-    those of `filters`; `values` are a scalar, a sequence, numpy or Arrow values. They are compared by value with what
-    the column holds, whatever its width, unit or scale. As in ``Sbbf``, a NULL is nowhere.
+    those of `filters`; `values` are a scalar, a sequence, numpy or Arrow values. They are compared by value with those
+    of the column, in any width, unit or scale. As in ``Sbbf``, a NULL is in no filter.
 
-    Whatever a filter cannot answer is True: a row group without one, or with a damaged or empty one, unless the
-    statistics say that all is NULL; a value that the column's
-    type cannot hold, or of another kind (text for a number, a timestamp without time zone for one in UTC); NaN;
-    every value of a BOOLEAN column.
+    The result is True for what a filter cannot decide: a row group without a filter, or with a damaged or empty one,
+    unless the statistics say that all values are NULL; a value that the column's type cannot hold, or of another kind
+    (text for a number, a timestamp without time zone for one in UTC); NaN; every value of a BOOLEAN column.
 
     Raises what `filters` raises, and ValueConversionError for Python values that have no common type.
 
@@ -106,10 +105,10 @@ def _ask(file: OpenFile, metadata: Metadata, row_group: int, leaf: Leaf, probe: 
         return probe.without_filter()
     try:
         bits = found.filter
-    except FilterFormatError:  # a filter that cannot be read says nothing
+    except FilterFormatError:  # an unreadable filter decides nothing
         return probe.without_filter()
     if not bits.words.any() and not _is_all_null(metadata.chunk(row_group, leaf.number)):
-        return probe.without_filter()  # zeros that nobody filled in
+        return probe.without_filter()  # an empty filter was never filled
     return probe.ask(bits)
 
 
@@ -126,7 +125,7 @@ def _locate(file: OpenFile, metadata: Metadata, row_group: int, leaf: Leaf) -> E
             f"{format_name(leaf.path)} in {leaf.physical_type} should be",
             hint="check that the file is complete",
         )
-    if chunk.bloom_filter_offset is None or chunk.file_path is not None:  # the pages, and the filter, are elsewhere
+    if chunk.bloom_filter_offset is None or chunk.file_path is not None:  # pages and filter are in another file
         return None
     return EmbeddedFilter(
         row_group=row_group,

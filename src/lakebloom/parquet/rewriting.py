@@ -1,10 +1,10 @@
-"""A local file's copy with another end, which takes its place whole or not at all.
+"""Copies a local file with a new end, and replaces it whole or not at all.
 
-    copy the first bytes -> append -> access -> sync -> drop Hadoop's checksum -> exchange -> sync the directory
+    copy the first bytes -> append -> access rights -> sync -> drop Hadoop's checksum -> exchange -> sync the directory
 
-Until the exchange the old file is untouched, and after it the new one is complete; what a crash can leave behind is a
-file under a temporary name that no reader lists, and that the next embedding into this file removes: it holds a lock
-on its copy for as long as it lives. A file that another writer put in the place of the one that was read stays
+Until the exchange the old file is unchanged, and after it the new one is complete. A crash can leave a file under a
+temporary name that no reader lists; the next embedding into this file removes it. A running process holds a lock on its
+copy. If another writer has replaced the file since it was read, that writer's file stays
 (``storage/local/exchange.py``).
 """
 
@@ -34,19 +34,19 @@ __all__ = ["Rewriting"]
 
 _MOST_COPIES = 8
 _PATIENCE_S, _PAUSE_S = 5.0, 0.005
-# Other file systems, old kernels and some network mounts cannot copy by themselves.
+# Errors of copy_file_range across file systems, on old kernels and on some network mounts.
 _CANNOT_COPY = frozenset({errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EPERM})
 
 
 class Rewriting:
-    """A new version of ``source`` that is going to be ``target``, which may be the same file.
+    """A new version of ``source`` for ``target``, which may be the same file.
 
-    ``seen`` is what the source was when its footer was read. Leaving the block without ``publish`` removes what was
-    written. Raises OSError, ESTALE where the source has changed.
+    ``seen`` is the state of the source when its footer was read. Leaving the block without ``publish`` removes what was
+    written. Raises OSError; ESTALE if the source has changed.
     """
 
     def __init__(self, source: Path, target: Path, seen: os.stat_result) -> None:
-        # The name may be a link; the file it leads to is what is replaced.
+        # The name may be a link; its target is replaced.
         self._source, self._target = source.resolve(), target.resolve()
         self._stopped = False
         _remove_left_behind(self._target)
@@ -85,11 +85,11 @@ class Rewriting:
             os.fsync(self._write)
 
     def stop(self) -> None:
-        """End a copy that another thread is making; what it made is of no use any more."""
+        """Stop a copy that another thread is making."""
         self._stopped = True
 
     def append(self, parts: Iterable[bytes]) -> None:
-        """Write to the end."""
+        """Append bytes."""
         for part in parts:
             _write_all(self._write, memoryview(part))
 
@@ -99,18 +99,16 @@ class Rewriting:
             keep_access(self._write, self._read)
         elif not self._target.exists():
             inherit_access(self._write, self._read)
-        else:  # a target that exists keeps its own, as with cp
+        else:  # an existing target keeps its access rights, as with cp
             with _opened(self._target) as target:
                 keep_access(self._write, target)
         os.fsync(self._write)
         size = os.fstat(self._write).st_size
         _require_same(self._source.stat(), self._seen)
-        # Hadoop's local file system keeps a checksum beside each file and refuses one that differs; without it, it
-        # reads. It goes first: a crash now leaves the old file readable.
+        # Hadoop's local file system has a checksum file beside each file and refuses a mismatch; without a checksum it
+        # reads. The checksum is removed first: a crash now leaves the old file readable.
         self._target.with_name(f".{self._target.name}.crc").unlink(missing_ok=True)
-        with _locked_directory(
-            self._target.parent, fcntl.LOCK_SH
-        ):  # what is exchanged out must not be taken for left behind
+        with _locked_directory(self._target.parent, fcntl.LOCK_SH):  # a replaced file must not be removed as a leftover
             self._take_name()
             with suppress(FileNotFoundError):
                 os.unlink(self._temporary)  # noqa: PTH108 (the step is counted by tests of crashes)
@@ -132,7 +130,7 @@ class Rewriting:
                 most = min(KERNEL_COPIED_BYTES, size - copied)
                 count = os.copy_file_range(self._read, self._write, most, copied, copied)
                 if count == 0:
-                    return copied  # some mounts say so instead of failing; reading finds out
+                    return copied  # some mounts return 0 instead of failing; reading checks that
                 copied += count
         except OSError as error:
             if error.errno not in _CANNOT_COPY:
@@ -146,7 +144,7 @@ def _require_same(now: os.stat_result, then: os.stat_result) -> None:
 
 
 def _is_same(now: os.stat_result, then: os.stat_result) -> bool:
-    """Tell whether this is the file that was seen, with the content that was seen. Its name's changes do not count."""
+    """Tell whether this is the same file with the same content. Changes of its name do not count."""
     return all(getattr(now, name) == getattr(then, name) for name in ("st_dev", "st_ino", "st_size", "st_mtime_ns"))
 
 
@@ -157,22 +155,22 @@ def _changed() -> OSError:
 def _new_copy(target: Path) -> tuple[Path, int]:
     """Create the file to write to, locked, and return its name and descriptor."""
     for temporary in (*_names(target), target.parent / temporary_name()):
-        # Nobody else reads it before it has the access of the source.
+        # Nobody else may read it before it has the access rights of the source.
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
             descriptor = os.open(temporary, flags, stat.S_IRUSR | stat.S_IWUSR)
         except FileExistsError:
-            continue  # of another process, which is alive
-        with suppress(OSError):  # a file system without locks: then nothing is taken for left behind either
+            continue  # locked by a running process
+        with suppress(OSError):  # a file system without locks: then no leftovers are removed either
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if temporary.exists():
             return temporary, descriptor
-        os.close(descriptor)  # taken for left behind before it was locked
+        os.close(descriptor)  # removed as a leftover before it was locked
     raise OSError(errno.EBUSY, "too many processes embed filters into this file")
 
 
 def _remove_left_behind(target: Path) -> None:
-    """Remove copies that a killed process made for this file: those whose lock nobody holds."""
+    """Remove leftovers of killed processes for this file: copies that nobody has locked."""
     left = [name for name in _names(target) if os.path.lexists(name)]
     if left:
         with suppress(OSError), _locked_directory(target.parent, fcntl.LOCK_EX, required=True):
@@ -183,7 +181,7 @@ def _remove_left_behind(target: Path) -> None:
 
 
 def _names(target: Path) -> list[Path]:
-    """Return the names that copies for a file have, one for each process that is at it: no directory is listed."""
+    """Return the possible names of copies of a file, one for each process. No directory is listed."""
     numbered = (os.fsencode(f"{target.name}/{number}") for number in range(_MOST_COPIES))
     digits = (hashlib.blake2b(name, digest_size=16).hexdigest() for name in numbered)
     return [target.parent / temporary_name(each) for each in digits]
@@ -191,7 +189,7 @@ def _names(target: Path) -> list[Path]:
 
 @contextmanager
 def _locked_directory(directory: Path, kind: int, *, required: bool = False) -> Iterator[None]:
-    """Hold a lock on a directory. Without ``required`` go on without it where somebody holds it for long."""
+    """Hold a lock on a directory. Unless ``required``, continue without it if another process holds it for long."""
     with _opened(directory) as descriptor:
         end_s = time.monotonic() + (0 if required else _PATIENCE_S)
         while True:

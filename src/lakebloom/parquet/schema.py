@@ -1,4 +1,4 @@
-"""The schema of a Parquet file, as its footer gives it: elements in depth-first order; the leaves are the columns."""
+"""The schema of a Parquet file: the footer has its elements in depth-first order; the leaves are the columns."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _UNITS = {1: "ms", 2: "us", 3: "ns"}
 
 @dataclass(frozen=True, slots=True)
 class LogicalType:
-    """What the values of a column mean; only DECIMAL, TIME, TIMESTAMP and INTEGER have more than a name."""
+    """The logical type of a column. Only DECIMAL, TIME, TIMESTAMP and INTEGER have parameters."""
 
     name: str
-    """As in the specification; "#19" for a member of the union that is not known here."""
+    """The name in the specification; "#19" for an unknown member of the union."""
     scale: int | None = None
     precision: int | None = None
     unit: str | None = None
@@ -54,7 +54,7 @@ class LogicalType:
 
 @dataclass(frozen=True, slots=True)
 class SchemaElement:
-    """A column or a group of columns. What the file does not say, or says in a way that is not known here, is None."""
+    """A column or a group of columns. Missing and unknown attributes are None."""
 
     name: str
     physical_type: PhysicalType | None
@@ -70,13 +70,13 @@ class SchemaElement:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A column of the file: what it is, and where. Column chunks of a row group are in the order of the leaves."""
+    """A column of the file. The column chunks of a row group are in the order of the leaves."""
 
     number: int
     path: tuple[str, ...]
     element: SchemaElement
     ancestors: tuple[int, ...]
-    """Which schema elements it is below and which it is itself, without the root."""
+    """The schema elements above it, and its own, without the root."""
     is_repeated: bool
     """True within a list or map."""
 
@@ -87,7 +87,7 @@ class Leaf:
 
 
 def read_element(tree: Struct) -> SchemaElement:
-    """Return the element that a SchemaElement struct describes."""
+    """Return the element of a SchemaElement struct."""
     name = tree.get(4, TType.STRING)
     return SchemaElement(
         name=text("the name of a column", name if name is not None else b""),
@@ -104,11 +104,11 @@ def read_element(tree: Struct) -> SchemaElement:
 
 
 def leaves_of(elements: Sequence[SchemaElement]) -> tuple[Leaf, ...]:
-    """Return the columns of a schema. Raises CorruptFooterError where the elements are not one tree."""
+    """Return the columns of a schema. Raises CorruptFooterError if the elements are not one tree."""
     if not elements:
         raise _corrupt("no elements")
     leaves: list[Leaf] = []
-    # Groups that wait for more children: how many, and path, ancestors and repetition of what comes below them.
+    # Open schema groups: how many children are missing, and path, ancestors and repetition of these children.
     waiting: list[tuple[int, tuple[str, ...], tuple[int, ...], bool]] = [(elements[0].num_children, (), (), False)]
     for number, element in enumerate(elements[1:], 1):
         while waiting and waiting[-1][0] == 0:
@@ -118,7 +118,7 @@ def leaves_of(elements: Sequence[SchemaElement]) -> tuple[Leaf, ...]:
         missing, path, ancestors, repeated = waiting.pop()
         waiting.append((missing - 1, path, ancestors, repeated))
         below = (*path, element.name), (*ancestors, number), repeated or element.repetition == "REPEATED"
-        # A group may be empty, and says so; a column has a type and no children.
+        # A schema group may be empty; a column has a type and no children.
         if element.num_children or element.physical_type is None:
             if element.num_children < 0 or len(waiting) > MAX_SCHEMA_DEPTH:
                 raise _corrupt(f"{element.num_children} children at depth {len(waiting)}")
@@ -131,12 +131,12 @@ def leaves_of(elements: Sequence[SchemaElement]) -> tuple[Leaf, ...]:
 
 
 def physical_type(number: int | None) -> PhysicalType | None:
-    """Return the physical type that has this number in a footer, None where it has no meaning."""
+    """Return the physical type with this number in a footer, None for an unknown number."""
     return cast("PhysicalType | None", _member(_PHYSICAL_TYPES, number))
 
 
 def text(what: str, data: bytes) -> str:
-    """Return bytes of the footer as text, or raise CorruptFooterError."""
+    """Return bytes of the footer as text. Raises CorruptFooterError."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -154,7 +154,7 @@ def _logical_type(union: Struct | None) -> LogicalType | None:
         return None
     number, kind, member = union.fields[0]
     if kind != TType.STRUCT:
-        raise _corrupt(f"a logical type that is no struct but Thrift type {kind}")
+        raise _corrupt(f"a logical type of Thrift type {kind} instead of a struct")
     name = _LOGICAL_TYPES.get(number, f"#{number}")
     if name == "DECIMAL":
         return LogicalType(name, scale=member.get(1, TType.I32), precision=member.get(2, TType.I32))

@@ -1,8 +1,8 @@
-"""The values of one column exactly as the file stores them, which is what its Bloom filter hashes.
+"""The values of one column exactly as the file stores them. Its Bloom filter hashes these.
 
 Arrow reads a column by its logical type: decimals widen, timestamps get a unit, a schema stored by Arrow turns strings
-into dictionaries and bytes into extension types. None of that is wanted here, so Arrow is given a footer that knows
-one column only and no logical types at all. Then an INT32 is an int32, whatever it means: a date, a decimal, a UINT_8.
+into dictionaries and bytes into extension types. To avoid that, Arrow gets a footer with only one column and no logical
+types. Then an INT32 is an int32, also if it is a date, a decimal or a UINT_8.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["StoredValues", "arrow_metadata"]
 
-# Fields of FileMetaData, SchemaElement, RowGroup and ColumnMetaData without which pages cannot be read. Statistics are
-# not among them: they are in the order of a logical type.
+# Fields of FileMetaData, SchemaElement, RowGroup and ColumnMetaData that are needed to read pages. Statistics are
+# not among them: they depend on the logical type.
 _VERSION, _SCHEMA, _ROWS, _ROW_GROUPS, _CREATED_BY = 1, 2, 3, 4, 6
 _OF_ELEMENT = (1, 2, 3, 4)
 _NUM_CHILDREN = 5
@@ -42,17 +42,17 @@ _OF_METADATA = (1, 2, 3, 4, 5, 6, 7, 9, 11, 13)
 class StoredValues:
     """One column of the Parquet file at a canonical URI, open for reading.
 
-    Raises what ``open_source`` raises, and DataFileError where Arrow cannot read the file.
+    Raises what ``open_source`` raises, and DataFileError if Arrow cannot read the file.
     """
 
     def __init__(
         self, uri: str, footer: Footer, leaf: Leaf, options: Mapping[str, str], data: memoryview | None = None
     ) -> None:
-        """``data`` is the file's content where it is in memory already."""
+        """``data`` is the file's content, if it is already in memory."""
         self._uri, self._footer, self._leaf = uri, footer, leaf
         with reading(uri):
             self._metadata = arrow_metadata(_untyped(footer, leaf))
-        self._arrow_footer = ArrowFooter(self._metadata, frozenset())  # encrypted files are refused before
+        self._arrow_footer = ArrowFooter(self._metadata, frozenset())  # encrypted files were refused before
         self._source = open_source(uri, options) if data is None else pa.BufferReader(data)
 
     def __enter__(self) -> StoredValues:
@@ -64,7 +64,7 @@ class StoredValues:
     def of_row_group(self, number: int) -> Iterator[pa.Array]:
         """Yield every value of a row group at least once, in plain arrays that may have NULLs, batch by batch.
 
-        Where the values are stored as a dictionary of few, only the dictionary comes. Raises DataFileError.
+        For values that are stored as a small dictionary, yields only the dictionary. Raises DataFileError.
         """
         rows = 0
         for column in self._batches(number):
@@ -82,10 +82,10 @@ class StoredValues:
         with reading(self._uri):
             group = self._metadata.row_group(number)
             dotted, chunk = ".".join(self._leaf.path), group.column(0)
-            # Only Arrow's strings and bytes can come as dictionaries, and only those that are in no list.
+            # Arrow reads only strings and bytes as dictionaries, and only outside of lists.
             is_text = self._leaf.physical_type == "BYTE_ARRAY" and not self._leaf.is_repeated
             plan = plan_batches(group.num_rows, {dotted: (chunk, "bytes" if is_text else "other")})
-            # A row of a list has many values; memory follows these.
+            # A row with a list has many values; limit the memory by these.
             rows = max(1, plan.rows * group.num_rows // max(chunk.num_values, group.num_rows, 1))
             reader = parquet_file(self._uri, self._source, self._arrow_footer, dictionaries=plan.dictionaries)
             batches = reader.iter_batches(rows, [number], use_threads=False)
@@ -98,7 +98,7 @@ class StoredValues:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Return the values inside of lists, dictionaries and structs, of which each has one field: there is one column."""
+    """Return the values inside lists, dictionaries and structs. There is one column: each struct has one field."""
     while True:
         kind = array.type
         if pt.is_dictionary(kind):
@@ -112,7 +112,7 @@ def _plain(array: pa.Array) -> pa.Array:
 
 
 def arrow_metadata(tree: Struct) -> Any:
-    """Return a footer as pyarrow's FileMetaData. Raises what Arrow raises where it cannot read it."""
+    """Return a footer as pyarrow's FileMetaData. Raises Arrow's errors."""
     footer = serialise(tree)
     return pq.read_metadata(pa.BufferReader(MAGIC + footer + len(footer).to_bytes(4, "little") + MAGIC))
 

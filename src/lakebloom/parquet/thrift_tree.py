@@ -1,16 +1,16 @@
-"""Any Thrift struct as a tree that loses nothing: what is read and written again means the same, unknown fields too.
+"""Any Thrift struct as a tree without loss: reading and writing keeps all fields, also unknown ones.
 
 A struct is a list of (number, kind, value) in the order of the bytes, where ``kind`` is one of thrift's ``TType``:
 
     BOOL, BYTE, I16, I32, I64, DOUBLE    bool, int, float
-    STRING                               bytes, text or not
+    STRING                               bytes
     STRUCT                               Struct
     LIST, SET                            Items
     MAP                                  Pairs
     UUID                                 uuid.UUID
 
-Bytes are not trusted. No size that they give is believed before that many bytes are there, structs nest at most
-``MAX_DEPTH`` deep, and every element takes at least a byte: time and memory follow the length of the bytes.
+Bytes are not trusted. Sizes are checked against the number of remaining bytes, structs nest at most
+``MAX_DEPTH`` deep, and every element takes at least a byte: time and memory are linear in the length of the bytes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _RANGES = {
     for kind, bits in ((TType.BYTE, 8), (TType.I16, 16), (TType.I32, 32), (TType.I64, 64))
 }
 _UNREADABLE = (TException, EOFError, ValueError, LookupError, TypeError, AssertionError, struct.error)
-"""What the thrift package raises on bytes that are not Thrift."""
+"""Exceptions of the thrift package for bytes that are not Thrift."""
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Struct:
     fields: list[Field] = field(default_factory=list)
 
     def get(self, number: int, kind: int) -> Any:
-        """Return a field's value, or None if it is not there. Raises CorruptFooterError if it is of another kind."""
+        """Return a field's value, None if it is missing. Raises CorruptFooterError if it has another kind."""
         for found, found_kind, value in self.fields:
             if found == number:
                 if found_kind != kind:
@@ -57,7 +57,7 @@ class Struct:
         return None
 
     def put(self, number: int, kind: int, value: Value) -> None:
-        """Set a field; one that is not there yet goes before the first with a higher number."""
+        """Set a field. A new one is inserted before the first field with a higher number."""
         new = (number, kind, value)
         for at, (found, _, _) in enumerate(self.fields):
             if found == number:
@@ -69,7 +69,7 @@ class Struct:
         self.fields.append(new)
 
     def drop(self, *numbers: int) -> None:
-        """Remove fields, those that are there."""
+        """Remove fields, if they exist."""
         self.fields = [entry for entry in self.fields if entry[0] not in numbers]
 
 
@@ -93,7 +93,7 @@ class Pairs:
 def parse(data: bytes) -> tuple[Struct, int]:
     """Read the struct at the start of ``data``; return it and how many bytes it has.
 
-    Raises CorruptFooterError for bytes that are no struct in Thrift's compact protocol.
+    Raises CorruptFooterError for bytes that are not a struct in Thrift's compact protocol.
 
     >>> parse(bytes([0x15, 0x04, 0x00, 0xFF]))
     (Struct(fields=[(1, 8, 2)]), 3)
@@ -116,7 +116,7 @@ def serialise(tree: Struct) -> bytes:
 
 
 class _Bytes:
-    """A transport over bytes. Thrift's own copies through three calls for each byte, which is most of the time."""
+    """A transport over bytes. Thrift's own needs three calls for each byte, and they would take most of the time."""
 
     __slots__ = ("at", "data")
 
@@ -145,7 +145,7 @@ def _read_struct(protocol: Any, depth: int) -> Struct:
             raise _corrupt(f"field number {number}")
         fields.append((number, kind, _read_value(protocol, kind, depth)))
         protocol.readFieldEnd()
-    if len({number for number, _, _ in fields}) != len(fields):  # readers differ in which one counts
+    if len({number for number, _, _ in fields}) != len(fields):  # readers disagree which one counts
         raise _corrupt("a field twice in one struct")
     return Struct(fields)
 
@@ -167,7 +167,7 @@ def _read_items(protocol: Any, depth: int) -> Items:
     if depth == 0:
         raise _corrupt(f"structs or lists nested more than {MAX_DEPTH} deep")
     kind, count = protocol.readListBegin()
-    if kind == TType.STOP:  # elements without bytes: their number would be bounded by nothing
+    if kind == TType.STOP:  # elements without bytes: nothing would limit their number
         raise _corrupt("a list without a type")
     values = [_read_value(protocol, kind, depth) for _ in range(count)]
     protocol.readListEnd()

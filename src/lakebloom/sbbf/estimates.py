@@ -1,4 +1,4 @@
-"""What the bits of a filter tell about it: its false-positive rate and how many distinct values it holds."""
+"""Estimates from the bits of a filter: its false-positive rate and its number of distinct values."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _BITS_PER_WORD = 32
 
 
 def fpp(words: WordArray) -> float:
-    """Return the probability that an absent value is taken for a present one.
+    """Return the probability that a probe of an absent value passes.
 
-    An absent value picks a block, then one bit in each of its eight words: the rate of a block is the product of its
-    words' shares of set bits, and that of the filter the mean over blocks. (The eighth power of the filter's overall
-    share, a common shortcut, is lower, because blocks are not filled alike.)
+    A probe tests one block, and one bit in each of its eight words. So the rate of a block is the product of its
+    words' shares of set bits, and the rate of the filter is the mean over blocks. (The eighth power of the filter's
+    overall share, a common shortcut, is too low, because blocks are not equally full.)
     """
     total = 0.0
     for start in range(0, len(words), BLOCKS_AT_ONCE):
@@ -37,8 +37,8 @@ def fpp(words: WordArray) -> float:
 def ndv(words: WordArray) -> float:
     """Return the number of distinct values that would set this many bits; infinity if all are set.
 
-    A value leaves a given bit unset with probability 1 - 1/(32 z), because it picks one of z blocks, then one of 32
-    bits in the bit's word.
+    A value leaves a given bit unset with probability 1 - 1/(32 z), because it sets one of 32 bits of this word, in one
+    of z blocks.
     """
     set_bits = int(np.bitwise_count(words).sum(dtype=np.int64))
     unset = 1 - set_bits / (len(words) * BITS_PER_BLOCK)
@@ -48,12 +48,12 @@ def ndv(words: WordArray) -> float:
 
 
 def fpps(words: WordArray) -> Shares:
-    """Return ``fpp`` of many filters that lie side by side, [num_blocks, num_filters, 8]."""
+    """Return ``fpp`` of each of many filters, [num_blocks, num_filters, 8]."""
     rates: Shares = (np.bitwise_count(words) / _BITS_PER_WORD).prod(axis=2).mean(axis=0)
     return rates
 
 
 def fills(words: WordArray) -> Shares:
-    """Return the share of bits that are set in each of many filters, [num_blocks, num_filters, 8]."""
+    """Return the share of set bits in each of many filters, [num_blocks, num_filters, 8]."""
     shares: Shares = np.bitwise_count(words).sum(axis=(0, 2), dtype=np.int64) / (len(words) * BITS_PER_BLOCK)
     return shares

@@ -3,8 +3,8 @@
 A filter answers "certainly absent" or "perhaps present". It is z blocks of 256 bits; a value sets eight bits of one
 block. Its bytes are those of the filters in Parquet files and in Lance's index.
 
-Threads may share a filter: what changes it takes its lock, what reads it needs none, because bits are only ever set.
-A type is remembered before the first bit is set, and read after the last bit was.
+Threads may share a filter: changes take its lock; reads need none, because bits are never cleared.
+An insert records the type of its values before it sets bits; a probe reads the types after it tests bits.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Sbbf:
             kernels.insert(self._own_words(), hashes)
 
     def _own_words(self) -> WordArray:
-        """Return words that may be written to; a copy, if these lie in somebody else's read-only memory."""
+        """Return words to write to; a copy, if the memory is read-only."""
         if not self._words.flags.writeable:
             self._words = self._words.copy()
         return self._words
@@ -163,15 +163,15 @@ class Sbbf:
     # Sizes
 
     def fold(self, num_blocks: int) -> Sbbf:
-        """Return the filter that ``num_blocks`` blocks, a divisor of this one's, would have given."""
+        """Return the filter of the same values with fewer blocks, a divisor of this one's number."""
         folded = folding.fold(self._words, sizing.whole("num_blocks", num_blocks, least=1))
         return Sbbf._of(folded, self._widths)
 
     def fold_to(self, fpp: float) -> Sbbf:
         """Return the smallest folded filter whose rate, estimated from its bits, is at most ``fpp``.
 
-        A filter that already exceeds that rate comes back at its own size. Only sizes that divide this one's can be
-        had, so start from a size with many divisors, a few percent above the exact one:
+        A filter that already exceeds that rate is returned at its own size. Only divisors of this size are
+        possible, so start from a size with many divisors, a few percent above the exact one:
 
         >>> exact = sizing.num_blocks(100_000, 0.01)
         >>> f = Sbbf(sizing.foldable_blocks(exact))
@@ -256,25 +256,25 @@ class Sbbf:
     def from_bytes(cls, data: bytes | memoryview) -> Sbbf:
         """Return the filter of a bitset. A tail of fewer than 32 bytes, which some writers leave, is ignored.
 
-        The bytes are not copied until something is inserted. Raises CorruptFilterError for fewer than 32 bytes, and
-        InvalidArgumentError for what is not bytes.
+        The bytes are not copied before the first insert. Raises CorruptFilterError for fewer than 32 bytes, and
+        InvalidArgumentError for other objects than bytes.
         """
         return cls._of(bitsets.from_bytes(data), ANY_WIDTH)
 
     def to_parquet(self) -> bytes:
-        """Return the filter as it stands in a Parquet file: Thrift header, then the bitset."""
+        """Return the filter in the form of a Parquet file: Thrift header, then the bitset."""
         return bitsets.to_parquet(self._words)
 
     @classmethod
     def from_parquet(cls, data: bytes | memoryview) -> Sbbf:
-        """Return the filter that starts with a Thrift header at the start of ``data``; what follows it is ignored.
+        """Return the filter after the Thrift header at the start of ``data``. Later bytes are ignored.
 
-        Raises CorruptFilterError or UnsupportedFilterError, and InvalidArgumentError for what is not bytes.
+        Raises CorruptFilterError or UnsupportedFilterError, and InvalidArgumentError for other objects than bytes.
         """
         return cls._of(bitsets.from_parquet(data), ANY_WIDTH)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # For pickle and copy, which cannot copy a lock.
+        # For pickle and copy: a lock cannot be copied.
         return _restored, (self.to_bytes(), tuple(self._widths.types), self._widths.complete)
 
 
@@ -283,7 +283,7 @@ def _restored(data: bytes, types: tuple[pa.DataType, ...], complete: bool) -> Sb
 
 
 def _locked(*filters: Sbbf) -> ExitStack:
-    """Take the locks of several filters, always in one order, so that two merges cannot wait for each other."""
+    """Take the locks of several filters in a fixed order, so that two merges cannot deadlock."""
     stack = ExitStack()
     for lock in sorted({f._lock for f in filters}, key=id):
         stack.enter_context(lock)

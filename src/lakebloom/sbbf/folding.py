@@ -1,8 +1,8 @@
-"""Making a filter smaller after the fact, exactly.
+"""Folds a filter to a smaller one, exactly.
 
 A value's block is floor(high * z / 2^32), and floor(floor(high * z / 2^32) / d) = floor(high * (z / d) / 2^32) for any
-divisor d of z. So the OR of d adjacent blocks is the block that the values would have filled in a filter of z / d
-blocks, bit for bit.
+divisor d of z. So the OR of d adjacent blocks is, bit for bit, the block that the same values fill in a filter of
+z / d blocks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def fold(words: WordArray, num_blocks: int) -> WordArray:
-    """Return the filter that ``num_blocks`` blocks would have given; raises FilterMismatchError for no divisor."""
+    """Return the filter of the same values with ``num_blocks`` blocks. Raises FilterMismatchError for no divisor."""
     if num_blocks < 1 or len(words) % num_blocks:
         raise FilterMismatchError(
             f"a filter of {len(words)} blocks can be folded only to a divisor of {len(words)}",
@@ -46,16 +46,16 @@ def fold_to(words: WordArray, fpp: float) -> WordArray:
             smallest = folded
             sizes = [other for other in sizes if other < size]
         else:
-            # Folding only adds bits: what can be folded from this one exceeds the rate as well.
+            # Folding only adds bits, so every fold of this one exceeds the rate too.
             sizes = [other for other in sizes if size % other]
         if not sizes:
             return words.copy() if smallest is None else smallest
-        # Upwards until one keeps the rate, then down: the largest that is left rules out the most.
+        # Go up until one keeps the rate, then down. The largest remaining size excludes the most if it fails.
         size = sizes[-1] if smallest is not None else min(other for other in sizes if other > size)
 
 
 def _likely_size(words: WordArray, sizes: list[int], fpp: float) -> int:
-    """Return the size to try first: the smallest that keeps the rate on average over all sets of as many values."""
+    """Return the size to try first: the smallest that keeps the rate on average for this many values."""
     held = estimates.ndv(words)
     return next((size for size in sizes if sizing.rate(held / size) <= fpp), sizes[-1])
 

@@ -1,7 +1,7 @@
-"""The second layer of filters, which makes low rates cheap: an ordinary filter over a mixed hash.
+"""The second layer of filters, which makes low rates cheap: a filter over a mixed hash.
 
-``mix`` sends a value's hash to one that is unrelated to it for the purposes of a filter, so a value that passes the
-first layer by accident passes the second only by another accident. It is part of the index format and never changes:
+``mix`` turns a hash into another one that is independent for the purposes of a filter. So the rates of the two layers
+multiply. The function is part of the index format and never changes:
 
     h = h + 0x9E3779B97F4A7C15
     h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9
@@ -24,7 +24,7 @@ _ALL = 2**64 - 1
 
 
 def mix(hashes: HashArray) -> HashArray:
-    """Return the hashes under which the second layer holds the same values.
+    """Return the hashes of the same values in the second layer.
 
     >>> mix(np.array([0], dtype=np.uint64)).tolist()
     [16294208416658607535]

@@ -1,4 +1,4 @@
-"""How large a filter must be, and how often a filter of a given size is wrong.
+"""The size of a filter for a rate, and the rate of a filter of a given size.
 
 The rate of a Split Block Bloom Filter depends only on the mean number of values in a block. A block that received i
 values has a given bit of a word set with probability 1 - (31/32)^i, and values spread over blocks like a Poisson
@@ -6,8 +6,8 @@ variable (Putze, Sanders, Singler, "Cache-, Hash- and Space-Efficient Bloom Filt
 
     rate(load) = sum over i of  Poisson(i; load) * (1 - (31/32)^i)^8
 
-The closed form (1 - e^(-8 n / m))^8, which Parquet writers use, forgets that blocks fill unevenly: at 1 % it asks for
-9.7 bits a value where 10.5 are needed.
+The closed form (1 - e^(-8 n / m))^8, which Parquet writers use, ignores that blocks fill unevenly: at 1 % it gives
+9.7 bits a value, but 10.5 are needed.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ SizingRule: TypeAlias = Literal["putze", "parquet", "lance"]
 
 _MAX_EMBEDDED_BYTES = 128 * 1024 * 1024
 _HOPELESS_LOAD = 5000.0
-"""Above this mean number of values in a block, every bit is set for all practical purposes."""
+"""Above this mean number of values in a block, practically every bit is set."""
 _MAX_NDV = 2**63 - 1
-"""More rows than any table counts, and few enough for floating point."""
+"""More rows than any table has, and few enough for floating point."""
 _TWO_LAYERS_BELOW = 1e-3
 _AUTO_RANGE = (1e-7, 0.01)
 
@@ -101,7 +101,7 @@ def num_blocks(ndv: int, fpp: float, rule: SizingRule = "putze") -> int:
 
 
 def auto_fpp(units: int) -> float:
-    """Return the rate at which a lookup over this many units opens a quarter of a unit in vain, within bounds."""
+    """Return the rate that gives 0.25 expected false positives in a lookup over this many units, within bounds."""
     low, high = _AUTO_RANGE
     return min(high, max(low, 0.25 / max(1.0, _amount("units", units))))
 
@@ -110,7 +110,7 @@ def foldable_blocks(num_blocks: int) -> int:
     """Return the next number of blocks that folds well: m * 2^k with 16 <= m < 32.
 
     The exact size for some values may be a prime, which folds only to a single block. This one costs up to 6 percent
-    more (2 to 3 as a rule), can be halved k times, and m often has divisors of its own. Fewer than 32 blocks stay as
+    more (usually 2 to 3), can be halved k times, and m often has divisors too. Fewer than 32 blocks stay as
     they are.
 
     >>> foldable_blocks(41_131), foldable_blocks(23)
@@ -141,7 +141,7 @@ def _putze_blocks(ndv: int, fpp: float) -> int:
     estimate = ndv / _load_for(fpp)
     if estimate > 2 * MAX_BLOCKS:
         raise too_large(f"about {estimate:.3g}")
-    # The load was found by bisection to 12 digits: settle the last block exactly.
+    # The load is exact to 12 digits: find the last block exactly.
     near = range(max(1, math.floor(estimate) - 1), math.ceil(estimate) + 2)
     blocks = next((blocks for blocks in near if rate(ndv / blocks) <= fpp), near[-1])
     if blocks > MAX_BLOCKS:
@@ -154,7 +154,7 @@ def _load_for(fpp: float) -> float:
     """Return the largest load whose rate is at most ``fpp``, to 12 digits."""
     low, high = 0.0, _HOPELESS_LOAD
     middle = high / 2
-    while high - low > 1e-12 * high and low < middle < high:  # the smallest numbers there are have fewer digits
+    while high - low > 1e-12 * high and low < middle < high:  # the smallest floats have fewer digits
         low, high = (middle, high) if rate(middle) <= fpp else (low, middle)
         middle = (low + high) / 2
     return low or high
@@ -167,7 +167,7 @@ def _parquet_blocks(ndv: int, fpp: float) -> int:
 
 
 def _log_one_minus_root(fpp: float) -> float:
-    """Return ln(1 - fpp^(1/8)), also where the difference is too close to 0 or 1 for a plain subtraction."""
+    """Return ln(1 - fpp^(1/8)), also if the difference is too close to 0 or 1 for a plain subtraction."""
     root = fpp ** (1 / 8)
     return math.log1p(-root) if root < 0.5 else math.log(-math.expm1(math.log(fpp) / 8))
 
@@ -221,7 +221,7 @@ def rate_argument(fpp: float) -> float:
 
 
 def _rate_hint(given: object, number: float) -> str:
-    """Return what was probably meant: people write percent, and numbers as text."""
+    """Return a hint for the probable mistake: percent, or a number as text."""
     text = given.strip() if isinstance(given, str) else ""
     try:
         number = float(text.rstrip("% ")) if text else number
@@ -242,7 +242,7 @@ def _amount(name: str, value: float) -> float:
 
 
 def _real(value: object) -> float:
-    """Return a real number of any class, numpy's among them, as a float; NaN for anything else."""
+    """Return a real number of any class, numpy's included, as a float; NaN for anything else."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return math.nan
     try:

@@ -3,8 +3,8 @@
 ``open_storage`` chooses the backend by the scheme of a location. Whatever it returns keeps the contract of
 ``Storage``; one test suite holds all backends to it.
 
-    file                    LocalStorage      hard links decide who is first
-    s3, gs, az, abfs        ObjectStorage     obstore, conditional PUTs decide
+    file                    LocalStorage      hard links decide which writer is first
+    s3, gs, az, abfs        ObjectStorage     obstore; conditional PUTs decide
     memory                  ObjectStorage     this process only, for tests and demonstrations
     anything else           HadoopStorage     needs a classic Spark session
 """
@@ -45,10 +45,10 @@ _OBJECT_SCHEMES = frozenset({"s3", "gs", "az", "abfs", "memory"})
 def open_storage(
     location: str | os.PathLike[str], options: Mapping[str, str] | None = None, spark: Any = None
 ) -> Storage:
-    """The storage at a local path or URI; nothing is read or created yet.
+    """Open the storage at a local path or URI. Nothing is read or created yet.
 
-    `options` configure an object store (see ``object_stores``). `spark` is a classic session, used only for schemes
-    that have no backend of their own. Raises InvalidArgumentError for what cannot be opened like this.
+    `options` configure an object store (see ``objects/clients.py``). `spark` is a classic session, only for schemes
+    that have no other backend. Raises InvalidArgumentError for a location that cannot be opened like this.
 
     >>> storage = open_storage("memory://example/index")
     >>> storage.write("greeting", b"hello")
@@ -58,7 +58,7 @@ def open_storage(
     uri = normalise(location)
     scheme = uri.partition(":")[0]
     if scheme in _OBJECT_SCHEMES:
-        # Here and not above: local indexes work without loading obstore.
+        # Imported here: local indexes do not need obstore.
         from lakebloom.storage.objects.storage import ObjectStorage
 
         return ObjectStorage(uri, options)
@@ -84,7 +84,7 @@ def open_storage(
 
 
 def open_index_storage(uri: str, options: Mapping[str, str] | None = None, spark: Any = None) -> Storage:
-    """The storage of one index: as ``open_storage``; on local disk all files get the permissions of its directory."""
+    """Open the storage of one index. On local disk all its files get the permissions of its directory."""
     storage = open_storage(uri, options, spark)
     if not uri.startswith("file:"):
         return storage
@@ -94,7 +94,7 @@ def open_index_storage(uri: str, options: Mapping[str, str] | None = None, spark
 
 
 def require_single_winner(storage: Storage) -> None:
-    """Raise StorageError where two writers could both commit: before a long build, because its commit asks anyway."""
+    """Raise StorageError if two writers could both commit, before a long build starts."""
     prove = getattr(storage, "prove_single_winner", None)
     if prove is not None:
         prove()

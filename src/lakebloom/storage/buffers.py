@@ -1,4 +1,4 @@
-"""What may be written: one contiguous buffer, or several that are stored one after the other."""
+"""Data to write: one contiguous buffer, or several that are stored one after the other."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Buffer", "Buffers", "Views", "as_views"]
 
-# A string, because pyarrow is not loaded for the sake of a name (and `bytes | ...` of a class needs it loaded).
+# A string, so that pyarrow is not loaded for an annotation.
 Buffer: TypeAlias = "bytes | bytearray | memoryview | pyarrow.Buffer"
 Buffers: TypeAlias = "Buffer | Sequence[Buffer]"
-# Classes with a method called `list` cannot write list[...] in their annotations.
+# For classes with a method `list`, which cannot write list[...] in their annotations.
 Views: TypeAlias = list[memoryview]
 
 
 def as_views(data: Buffers) -> Views:
-    """The bytes of `data` as flat views of unsigned bytes, without copying them.
+    """Return `data` as flat views of unsigned bytes, without a copy.
 
     >>> [bytes(view) for view in as_views([b"ab", bytearray(b"c")])]
     [b'ab', b'c']
     """
-    # bytes and memoryviews are sequences too, of integers.
+    # bytes and memoryviews are also sequences, of integers.
     if isinstance(data, (bytes, bytearray, memoryview)) or not isinstance(data, Sequence):
         return [_as_view(data)]
     return [_as_view(part) for part in data]

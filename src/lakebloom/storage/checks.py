@@ -1,7 +1,7 @@
-"""Arguments that every backend refuses, in the same words.
+"""Checks of arguments that all backends share.
 
-A path is relative to the base of its storage and made of segments: ``log/00000000000000000007.json``. Whatever passes
-here names exactly one file on every backend and cannot lead out of the base.
+A path is relative to the base of its storage and made of segments: ``log/00000000000000000007.json``. One that passes
+these checks names exactly one file on every backend and cannot lead out of the base.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def check_path(path: str) -> str:
-    """`path` itself, if it names a file below the base."""
+    """Return `path` if it names a file below the base."""
     if any(segment in {"", ".", ".."} for segment in path.split("/")):
         raise InvalidArgumentError(
             "a storage path must not have empty, '.' or '..' segments", found=path or "''", hint=_HINT
@@ -34,18 +34,18 @@ def check_path(path: str) -> str:
 
 
 def check_new_path(path: str) -> str:
-    """`path` itself, if a file may be written there."""
+    """Return `path` if a file may be written there."""
     if is_temporary(check_path(path)):
         raise InvalidArgumentError(
             "this name is reserved for unfinished files",
             found=path,
-            hint="choose a name that no listing leaves out",
+            hint="choose another name",
         )
     return path
 
 
 def check_prefix(prefix: str) -> str:
-    """`prefix` itself, if it names a directory; the empty prefix is the base."""
+    """Return `prefix` if it names a directory; the empty prefix is the base."""
     return check_path(prefix) if prefix else prefix
 
 
@@ -61,7 +61,7 @@ def check_ranges(ranges: Sequence[tuple[int, int]]) -> None:
 
 
 def check_length(uri: str, offset: int, length: int, got: int) -> None:
-    """Refuse a read that ended early: whoever wrote the range down saw a longer file."""
+    """Raise for a read that ended early: the file was longer when the range was recorded."""
     if got != length:
         raise StorageError(
             f"could not read {length} bytes at offset {offset} of {uri}",

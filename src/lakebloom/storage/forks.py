@@ -1,7 +1,7 @@
-"""obstore after a fork: an error at once, where a call would wait for ever.
+"""Guards against obstore after a fork: an immediate error instead of a call that never returns.
 
-obstore's requests run in threads of its own, which a fork does not take along. Nothing can start them anew in the
-child, so a child of a process that has used an object store cannot use one.
+obstore's requests run in its own threads, which a fork does not copy. Nothing can start them again in the child, so a
+child of a process that has used an object store cannot use one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _used_by: int | None = None
 
 
 def require_own_process(attempt: str) -> None:
-    """Raise StorageError in a fork of a process that has used an object store; `attempt` says what is not done."""
+    """Raise StorageError in a fork of a process that has used an object store. `attempt` starts the message."""
     global _used_by
     process = os.getpid()
     if _used_by is None:

@@ -14,7 +14,7 @@ __all__ = ["Metered"]
 
 
 class Metered:
-    """Passes everything on to another storage."""
+    """Delegates to another storage."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -37,8 +37,8 @@ class Metered:
         return self._storage.read_ranges(path, ranges)
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever else the other storage has, so that it is used in the same way."""
-        if name == "_storage":  # before there is one
+        """Return any other attribute of the other storage."""
+        if name == "_storage":  # not set yet
             raise AttributeError(name)
         return getattr(self._storage, name)
 

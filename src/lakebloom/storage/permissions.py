@@ -1,16 +1,16 @@
-"""Who may read an index on local disk: nobody who may not read its table.
+"""Permissions of an index on local disk: only users who may read the table may read its index.
 
-A filter tells whether a value is in the table, so an index is as secret as the table is. The directory of an index gets
-its mode from the table when it is made; all that is written below gets its mode from that directory, by whichever
-process, so that builds on other machines and later refreshes follow. Whoever changes the mode of the directory changes
-it for what comes.
+A filter tells whether a value is in the table, so an index is as secret as the table. The directory of an index gets
+its mode from the table when it is made. Everything written below it, by any process, gets its mode from that
+directory, also in builds on other machines and later refreshes. Changing the mode of the directory changes the mode of
+later files.
 
-    others, group     may enter where they may enter every directory of the table and read every file of it
-    writing           the group may where it may write to the table's directory; others never
-    ACLs              a table with access control lists is readable in ways that a mode cannot say: its index is
-                      the owner's alone
+    others, group     may enter if they may enter every directory of the table and read every file of it
+    writing           the group may if it may write to the table's directory; others never
+    ACLs              a mode cannot express the access control lists of a table: its index is readable by
+                      the owner only
 
-Directories above both the table and the index protect both alike and are not looked at.
+Directories above both the table and the index protect both, and are ignored.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Permissions:
 
     @classmethod
     def of(cls, directory: str) -> Permissions | None:
-        """Return those of a directory; None where there is none."""
+        """Return the permissions of a directory; None if it does not exist."""
         try:
             status = os.stat(directory)  # noqa: PTH116 (before each write)
         except OSError:
@@ -51,24 +51,24 @@ class Permissions:
 
     @property
     def file_mode(self) -> int:
-        """Whoever may enter the directory may read a file. Files are replaced and never written to."""
+        """The mode of files: readable by those who may enter the directory. Files are never changed."""
         return 0o600 | (0o040 if self.mode & 0o010 else 0) | (0o004 if self.mode & 0o001 else 0)
 
     def set_file(self, descriptor: int) -> None:
-        """Give them to an open file that has nothing in it yet."""
+        """Apply the permissions to an open, empty file."""
         mode = self.file_mode if _has_group(descriptor, self.group) else self.file_mode & ~0o070
         with suppress(PermissionError):
             os.fchmod(descriptor, mode)
 
     def set_directory(self, directory: str) -> None:
-        """Give them to a directory that was just made."""
+        """Apply the permissions to a new directory."""
         mode = self.mode if _has_group(directory, self.group) else self.mode & ~0o2070
         with suppress(PermissionError):
             os.chmod(directory, mode)  # noqa: PTH101
 
 
 def match_table(index_uri: str, file_uris: Iterable[str], locations: Iterable[str]) -> None:
-    """Make the directory of an index for a table, or narrow the one that is there. Only local ones have modes."""
+    """Make the directory of an index for a table, or restrict an existing one. Only local ones have modes."""
     files = [uri for uri in file_uris if uri.startswith("file:")]
     if not index_uri.startswith("file:") or not files:
         return
@@ -77,7 +77,7 @@ def match_table(index_uri: str, file_uris: Iterable[str], locations: Iterable[st
     with translated(f"could not make {base}"):
         try:
             wanted = _of_table([to_local_path(uri) for uri in files], roots, base)
-        except OSError:  # the table is read by somebody else, such as Spark's own user
+        except OSError:  # another user, such as Spark's, reads the table
             wanted = Permissions(_OWNER_ONLY, os.getgid())
         os.makedirs(os.path.dirname(base), exist_ok=True)  # noqa: PTH103, PTH120
         with suppress(FileExistsError):
@@ -101,13 +101,13 @@ def _of_table(files: list[str], roots: list[str], base: str) -> Permissions:
     for path in (*directories, root):
         found = os.stat(path)  # noqa: PTH116
         bits = _bits(found, group)
-        # Entering is needed, listing is taken over where all directories allow it.
+        # Entering is required; listing is allowed if all directories of the table allow it.
         members &= bits[0] if bits[0] & 1 else 0
         others &= bits[1] if bits[1] & 1 else 0
         if _has_acl(path):
             return Permissions(_OWNER_ONLY, group)
     for path in files:
-        with suppress(FileNotFoundError):  # gone since it was listed
+        with suppress(FileNotFoundError):  # removed since it was listed
             bits = _bits(os.stat(path), group)  # noqa: PTH116
             members, others = members if bits[0] & 4 else 0, others if bits[1] & 4 else 0
             if _has_acl(path):
@@ -116,13 +116,13 @@ def _of_table(files: list[str], roots: list[str], base: str) -> Permissions:
 
 
 def _bits(status: os.stat_result, group: int) -> tuple[int, int]:
-    """Return what members of a group may do, and what others may: in another group's file, members are others."""
+    """Return what members of a group and others may do. For a file of another group, members are others."""
     others = status.st_mode & 7
     return (status.st_mode >> 3 & 7) if status.st_gid == group else others, others
 
 
 def _directories(files: list[str], base: str) -> set[str]:
-    """Return all directories of files that are not also above the index."""
+    """Return all directories of the files, except those above the index."""
     found: set[str] = set()
     for file in files:
         directory = os.path.dirname(file)  # noqa: PTH120
@@ -142,7 +142,7 @@ def _has_acl(path: str) -> bool:
 
 
 def _has_group(target: int | str, group: int) -> bool:
-    """Give something to a group, and tell whether it is this group's now."""
+    """Change the group of a file, and tell whether it has this group now."""
     if os.stat(target).st_gid == group:  # noqa: PTH116
         return True
     try:

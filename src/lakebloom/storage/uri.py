@@ -1,17 +1,17 @@
-"""One way to write a location.
+"""The canonical form of a location.
 
 The canonical form is ``scheme://authority/path`` with the path **decoded**: a percent sign in it is a percent sign.
-File identities are compared as strings, so every lister has to arrive at the same one:
+File identities are compared as strings, so every lister must produce the same form:
 
-    what was given                              entry point      canonical form
+    given                                       function         canonical form
     /data/a b, file:/data/a b                   from_decoded     file:///data/a b
     file:///data/a%20b (input_file_name())      from_encoded     file:///data/a b
     /data/a%20b (a name with a percent sign)    from_decoded     file:///data/a%20b
     s3a://lake/x/, s3n://lake/x                 either           s3://lake/x
 
-Nothing in the text tells an encoded URI from a decoded one, so the caller says which it has. Hadoop's ``Path`` prints
-decoded, Spark's ``input_file_name()`` and ``_metadata.file_path`` print encoded. What users type means to Spark what
-Hadoop makes of it, so `normalise` reads it as decoded too, and normalising twice changes nothing.
+The text does not show whether a URI is encoded, so the caller must know. Hadoop's ``Path`` prints
+decoded, Spark's ``input_file_name()`` and ``_metadata.file_path`` print encoded. Spark reads what users type as
+Hadoop does, so `normalise` reads it as decoded, and normalising twice changes nothing.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from lakebloom.errors import InvalidArgumentError
 
 __all__ = ["from_decoded", "from_encoded", "normalise", "split", "to_local_path"]
 
-# Two letters at least, so that C:/data is never taken for a scheme.
+# At least two letters, so that C: in C:/data is not a scheme.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):")
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
-# The same objects under other names. Encryption in transit (abfss) is no part of what a file is.
+# Other names of the same schemes. Encryption in transit (abfss) does not change the identity of a file.
 _ALIASES = {"s3a": "s3", "s3n": "s3", "abfss": "abfs"}
 
 
 _WITHOUT_PORTS = frozenset({"s3", "gs", "az", "abfs"})
-# Presigned URLs of S3, GCS and Azure, and what others call the same.
+# Signatures and tokens in the presigned URLs of S3, GCS, Azure and others.
 _SIGNATURE = re.compile(
     r"[?&](?:sig|signature|x-amz-\w[\w-]*|x-goog-\w[\w-]*|awsaccesskeyid|googleaccessid|[\w-]*(?:token|secret|password))=",
     re.IGNORECASE,
@@ -41,7 +41,7 @@ _SIGNATURE = re.compile(
 
 
 def normalise(location: str | os.PathLike[str]) -> str:
-    """The canonical form of what a user gave: a URI, or a local path relative to the working directory.
+    """Return the canonical form of a user's URI or local path, which may be relative to the working directory.
 
     >>> normalise("s3a://lake/index/")
     's3://lake/index'
@@ -56,7 +56,7 @@ def normalise(location: str | os.PathLike[str]) -> str:
 
 
 def from_decoded(uri_or_path: str) -> str:
-    """The canonical form of an absolute path, or of a URI as Hadoop prints it.
+    """Return the canonical form of an absolute path, or of a URI as Hadoop prints it.
 
     >>> from_decoded("file:/data/100%20sure#1")
     'file:///data/100%20sure#1'
@@ -67,7 +67,7 @@ def from_decoded(uri_or_path: str) -> str:
 
 
 def from_encoded(uri: str) -> str:
-    """The canonical form of a percent-encoded URI, as Spark's input_file_name() prints it.
+    """Return the canonical form of a percent-encoded URI, as Spark's input_file_name() prints it.
 
     >>> from_encoded("file:///data/100%2520sure%231")
     'file:///data/100%20sure#1'
@@ -77,14 +77,14 @@ def from_encoded(uri: str) -> str:
         raise InvalidArgumentError(
             "this URI is not percent-encoded",
             found=_shown(uri),
-            hint="use from_decoded for what Hadoop prints",
+            hint="use from_decoded for URIs that Hadoop prints",
         )
-    # surrogateescape is how Python spells file names that are not UTF-8.
+    # Python uses surrogateescape for file names that are not UTF-8.
     return _join(scheme, authority, unquote(path, errors="surrogateescape"))
 
 
 def to_local_path(uri: str) -> str:
-    """The local path of a canonical ``file:`` URI.
+    """Return the local path of a canonical ``file:`` URI.
 
     >>> to_local_path("file:///data/100%20sure")
     '/data/100%20sure'
@@ -96,7 +96,7 @@ def to_local_path(uri: str) -> str:
 
 
 def split(uri: str) -> tuple[str, str, str]:
-    """Scheme, authority and path of a canonical URI; the path is empty or starts with a slash.
+    """Return scheme, authority and path of a canonical URI; the path is empty or starts with a slash.
 
     >>> split("s3://lake/a b")
     ('s3', 'lake', '/a b')
@@ -107,7 +107,7 @@ def split(uri: str) -> tuple[str, str, str]:
 
 
 def _refuse_secrets(scheme: str, authority: str, path: str) -> None:
-    """Raise for a location that carries a secret: locations are recorded and shown. What was found is not repeated."""
+    """Raise for a location that contains a secret, because locations are stored and shown. Does not show it."""
     user_info, _, host = authority.rpartition("@")
     # A slash in a password ends the authority too early: s3://KEY:pass/word@bucket. Buckets have no ports.
     port = host.partition(":")[2]
@@ -115,12 +115,12 @@ def _refuse_secrets(scheme: str, authority: str, path: str) -> None:
     is_cut_password = bool(port) and (any(is_odd) if scheme in _WITHOUT_PORTS else all(is_odd))
     if ":" in user_info or is_cut_password:
         raise InvalidArgumentError(
-            f"a {scheme}: URI must not carry a password",
+            f"a {scheme}: URI must not contain a password",
             hint="pass credentials as options or in the environment",
         )
     if "?" in path and _SIGNATURE.search(path):
         raise InvalidArgumentError(
-            f"a {scheme}: URI must not carry a signature or a token",
+            f"a {scheme}: URI must not contain a signature or a token",
             hint="pass it as an option, such as sas_key, or in the environment",
         )
 
@@ -130,7 +130,7 @@ def _parse(uri: str) -> tuple[str, str, str]:
     rest = uri[match.end() :] if match else ""
     if match is None or not rest.startswith("/"):
         raise InvalidArgumentError(
-            "this is neither an absolute path nor a URI",
+            "neither an absolute path nor a URI",
             found=_shown(uri) or "''",
             hint="write scheme://authority/path, or ./name for a local name with a colon",
         )
@@ -157,7 +157,7 @@ def _join(scheme: str, authority: str, path: str) -> str:
 
 
 def _local(path: str) -> str:
-    """Drops what POSIX ignores. '..' is resolved on the text, as Hadoop does, and not through symbolic links."""
+    """Remove what POSIX ignores. '..' is resolved in the text, as Hadoop does, not through symbolic links."""
     _check_characters(path)
     segments: list[str] = []
     for segment in path.split("/"):
@@ -176,7 +176,7 @@ def _check_characters(path: str) -> None:
 
 
 def _shown(uri: str) -> str:
-    # A presigned URL carries its secret behind the question mark, others before the last at sign.
+    # Secrets are after the question mark of a presigned URL, or before the last at sign.
     before = uri.partition("?")[0]
     user_info, at, rest = before.rpartition("@")
     return f"***@{rest}" if at and ":" in user_info else before

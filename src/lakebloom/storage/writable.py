@@ -1,6 +1,6 @@
-"""Whether an index can be kept in a place, found out before a build: a file is written there and taken away again.
+"""Tests before a build whether an index can be written to a location: it writes a file there and removes it.
 
-A job of an hour must not end with "permission denied". Nothing stays behind, also where the answer is no.
+A job of an hour must not end with "permission denied". The test leaves no files, even if it fails.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["leaving_no_directories", "require_writable", "unwritable_path"]
 
 _CHOOSE = "choose another location"
 _METADATA_SERVICE = ("169.254.169.254", "latest/api/token", "metadata.google.internal")
-"""Where clients of object stores look for credentials last: machines in the cloud are given theirs there."""
+"""The address of the metadata service from which machines in the cloud get their credentials."""
 
 
 def require_writable(storage: Storage) -> None:
-    """Raise LocationNotWritableError where no file can be stored, StorageError where two writers could both commit."""
+    """Raise LocationNotWritableError if no file can be written, StorageError if two writers could both commit."""
     prove = getattr(storage, "prove_writable", None)
     if prove is None:
         return
@@ -38,7 +38,7 @@ def require_writable(storage: Storage) -> None:
 
 
 def unwritable_path(path: object, error: OSError) -> LocationNotWritableError:
-    """Return the refusal of a local directory for what the operating system said."""
+    """Return the error of a local directory for an error of the operating system."""
     if isinstance(error, (NotADirectoryError, FileExistsError)):
         found = f"a file where a directory should be ({_in_the_way(Path(str(path))) or error.filename or path})"
         hint = f"{_CHOOSE}, or move that file"
@@ -54,7 +54,7 @@ def unwritable_path(path: object, error: OSError) -> LocationNotWritableError:
 
 
 def _in_the_way(path: Path) -> Path | None:
-    """Return the part of a path that is no directory."""
+    """Return the part of a path that is not a directory."""
     return next((part for part in (path, *path.parents) if part.exists() and not part.is_dir()), None)
 
 
@@ -77,7 +77,7 @@ def _refusal(uri: str, error: StorageError) -> StorageError:
 
 @contextmanager
 def leaving_no_directories(base: Path) -> Iterator[None]:
-    """Remove the directories that a block made above and at ``base``, if it fails and they are empty."""
+    """If the block fails, remove the empty directories that it made at and above ``base``."""
     missing = [directory for directory in (base, *base.parents) if not directory.exists()]
     try:
         yield

@@ -62,7 +62,7 @@ def _require_plain(path: str, stream: pa.Buffer) -> None:
 
 
 def _child(data: memoryview, table: int, field: int) -> int | None:
-    """Return the offset of a nested table in a flatbuffer, None where the field is absent."""
+    """Return the offset of a nested table in a flatbuffer, None if the field is absent."""
     fields = table - _number("<i", data, table)  # the offset of each field; 0 for an absent one
     if 4 + 2 * field >= _number("<H", data, fields):
         return None

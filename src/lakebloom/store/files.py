@@ -25,7 +25,7 @@ def write_blob(storage: Storage, path: str, data: Buffer) -> FileRecord:
 
 
 def read_blob(storage: Storage, record: FileRecord) -> memoryview:
-    """Return a whole file. Raises CorruptIndexError where its size or checksum is wrong."""
+    """Return a whole file. Raises CorruptIndexError if its size or checksum is wrong."""
     try:
         if isinstance(storage, LocalStorage):
             # Check the size before reading: a sparse file may be larger than the memory.

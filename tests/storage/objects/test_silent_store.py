@@ -92,5 +92,5 @@ def test_a_limit_is_given_as_a_time(given: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("given", ["soon", "", "-1s", "1h30", "s"])
 def test_what_is_no_time_is_refused(given: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="retry_timeout is a time such as 25s"):
+    with pytest.raises(InvalidArgumentError, match="retry_timeout must be a time such as 25s"):
         open_storage("s3://bucket", {"retry_timeout": given, "region": "x"})

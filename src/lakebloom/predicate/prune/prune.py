@@ -64,7 +64,7 @@ class Used(msgspec.Struct, frozen=True):
 
 
 class Unused(msgspec.Struct, frozen=True):
-    """A part of the predicate that dropped nothing, and why. ``column`` is None where there is no single one."""
+    """A part of the predicate that dropped nothing, and why. ``column`` is None if there is no single one."""
 
     predicate: Predicate
     column: ColumnPath | None

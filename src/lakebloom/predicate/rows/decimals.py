@@ -10,7 +10,7 @@ __all__ = ["decimal_array", "rescaled"]
 
 
 def rescaled(unscaled: Sequence[int], scale: int, to: int) -> list[int] | None:
-    """Return unscaled numbers for another scale; None where one would lose digits.
+    """Return unscaled numbers for another scale; None if one would lose digits.
 
     >>> rescaled([150, 200], 2, 1), rescaled([150, 155], 2, 1)
     ([15, 20], None)

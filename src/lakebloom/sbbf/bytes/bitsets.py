@@ -1,4 +1,4 @@
-"""The bits of a filter as words in memory, as raw bytes, and as they stand in a Parquet file."""
+"""The bits of a filter as words in memory, as raw bytes, and with the header of a Parquet file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def from_bytes(data: Any) -> WordArray:
     """Return the words of a bitset, in its own memory where that is read-only and aligned.
 
     A tail of fewer than 32 bytes, which some writers leave, is ignored. Raises CorruptFilterError for fewer than 32
-    bytes, InvalidArgumentError for what is not bytes.
+    bytes, InvalidArgumentError for other objects.
     """
     view = _byte_view(data)
     blocks = len(view) // BYTES_PER_BLOCK
@@ -53,7 +53,7 @@ def from_bytes(data: Any) -> WordArray:
 
 
 def to_parquet(words: WordArray) -> bytes:
-    """Return Thrift header and bitset. Raises FilterMismatchError for more bytes than a header can announce."""
+    """Return Thrift header and bitset. Raises FilterMismatchError for a bitset that is too large for a header."""
     from lakebloom.sbbf.bytes.header import MAX_BITSET_BYTES, write_header
 
     if words.nbytes > MAX_BITSET_BYTES:
@@ -66,9 +66,9 @@ def to_parquet(words: WordArray) -> bytes:
 
 
 def from_parquet(data: Any) -> WordArray:
-    """Return the words of the bitset behind the Thrift header at the start of ``data``; what follows is ignored.
+    """Return the words of the bitset after the Thrift header at the start of ``data``. Later bytes are ignored.
 
-    Raises CorruptFilterError, UnsupportedFilterError, or InvalidArgumentError for what is not bytes.
+    Raises CorruptFilterError, UnsupportedFilterError, or InvalidArgumentError for an object without bytes.
     """
     from lakebloom.sbbf.bytes.header import read_header
 
@@ -88,7 +88,7 @@ def _byte_view(data: Any) -> memoryview:
     try:
         view = memoryview(data)
         return view.cast("B") if view.nbytes else memoryview(b"")
-    except (TypeError, ValueError) as error:  # no buffer at all, or one with gaps or of records
+    except (TypeError, ValueError) as error:  # not a buffer, or one with gaps or records
         raise InvalidArgumentError(
             "a filter is read from bytes, or from another buffer without gaps",
             found=data.__class__.__name__,

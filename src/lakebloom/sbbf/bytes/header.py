@@ -24,7 +24,7 @@ from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 
 MAX_BITSET_BYTES = 2**31 - 1
 MAX_HEADER_BYTES = 64
-"""Enough for every header there is (15 to 20 bytes), with room for fields that a later specification may add."""
+"""Headers have 15 to 20 bytes today; the rest is room for fields of a later specification."""
 
 _CHOICES = {2: ("algorithm", "BLOCK"), 3: ("hash", "XXHASH"), 4: ("compression", "UNCOMPRESSED")}
 
@@ -63,7 +63,7 @@ def _write_choice(protocol: Any, field: int, union: str, member: str) -> None:
 def read_header(data: bytes | memoryview) -> tuple[int, int]:
     """Return (bytes of the bitset, bytes of the header) from the start of ``data``.
 
-    Raises CorruptFilterError for bytes that are no header or give an impossible size, and UnsupportedFilterError for
+    Raises CorruptFilterError for bytes that are not a header or have an impossible size, and UnsupportedFilterError for
     a header that names another algorithm, hash or compression.
     """
     start = bytes(data[:MAX_HEADER_BYTES])
@@ -72,7 +72,7 @@ def read_header(data: bytes | memoryview) -> tuple[int, int]:
         fields = _read_fields(TCompactProtocol(transport, MAX_HEADER_BYTES, MAX_HEADER_BYTES))
     except _UNREADABLE as error:
         raise CorruptFilterError(
-            "cannot read a Bloom filter header: these bytes are not one in Thrift's compact protocol",
+            "cannot read a Bloom filter header: the bytes are not a header in Thrift's compact protocol",
             found=f"{start[:16].hex(' ')} ({error.__class__.__name__})",
             hint=_NOT_A_FILTER,
         ) from error
@@ -94,7 +94,7 @@ def read_header(data: bytes | memoryview) -> tuple[int, int]:
 
 
 def _read_fields(protocol: Any) -> dict[int, int]:
-    """Read the size (field 1) and which member each union has (fields 2 to 4), skipping unknown fields."""
+    """Read the size (field 1) and the member of each union (fields 2 to 4). Unknown fields are ignored."""
     fields: dict[int, int] = {}
     protocol.readStructBegin()
     while True:
@@ -114,7 +114,7 @@ def _read_fields(protocol: Any) -> dict[int, int]:
 
 
 def _read_choice(protocol: Any) -> int:
-    """Return which member a union has, 0 for none. A member is a struct, and alone."""
+    """Return the number of a union's only member, which is a struct; 0 if it has none."""
     chosen = 0
     protocol.readStructBegin()
     while True:
@@ -123,7 +123,7 @@ def _read_choice(protocol: Any) -> int:
             protocol.readStructEnd()
             return chosen
         if chosen or kind != TType.STRUCT:
-            raise _malformed("a union of several members" if chosen else "a union whose member is no struct")
+            raise _malformed("a union of several members" if chosen else "a union whose member is not a struct")
         chosen = number
         protocol.skip(kind)
         protocol.readFieldEnd()

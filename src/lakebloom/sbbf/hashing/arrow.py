@@ -1,4 +1,4 @@
-"""Plain Arrow arrays as layouts, and the two ways to say no: to a type, and to a value."""
+"""Layouts of plain Arrow arrays, and errors for types and values that have none."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["cast", "fixed_layout", "is_text_or_bytes", "refuse", "text_or_bytes_
 
 
 def fixed_layout(array: pa.Array) -> Fixed:
-    """Lay out values of one width as they are."""
+    """Return the layout of values of one width."""
     return Fixed(fixed_rows(array, array.type.bit_width // 8))
 
 
 def is_text_or_bytes(kind: pa.DataType) -> bool:
-    """Tell whether values of this type are strings of characters or bytes, in any of Arrow's forms."""
+    """Tell whether this is one of Arrow's types for text or bytes."""
     return bool(
         pt.is_string(kind)
         or pt.is_binary(kind)
@@ -35,7 +35,7 @@ def is_text_or_bytes(kind: pa.DataType) -> bool:
 
 
 def text_or_bytes_layout(array: pa.Array) -> Layout:
-    """Lay out strings of characters or bytes as they are."""
+    """Return the layout of text or bytes."""
     kind = array.type
     if pt.is_fixed_size_binary(kind):
         return fixed_layout(array)
@@ -50,7 +50,7 @@ def text_or_bytes_layout(array: pa.Array) -> Layout:
 
 
 def _views(array: pa.Array) -> Views:
-    # A view under a NULL may point anywhere; as zeros it is an empty value.
+    # The view of a NULL may point anywhere. As zeros it is an empty value.
     rows = without_nulls(fixed_rows(array, 16), array)
     return Views(rows, [byte_view(buffer) for buffer in array.buffers()[2:]])
 

@@ -1,4 +1,4 @@
-"""Arrow buffers as numpy bytes, without a copy, with slices and absent buffers taken care of."""
+"""Arrow buffers as numpy arrays without a copy. Slices and absent buffers are handled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def byte_view(buffer: pa.Buffer | None) -> ByteArray:
-    """Return a buffer's bytes; Arrow leaves out buffers that hold nothing."""
+    """Return a buffer's bytes. Arrow has None for an empty buffer."""
     return np.frombuffer(buffer if buffer is not None else b"", dtype=np.uint8)
 
 
@@ -27,25 +27,25 @@ def fixed_rows(array: pa.Array, width: int) -> ByteArray:
 
 
 def validity(array: pa.Array) -> BoolArray | None:
-    """Return True for each value that is not NULL, or None where none is."""
+    """Return True for each value that is not NULL; None if there are no NULLs."""
     if array.null_count == 0:
         return None
     return bits(array.is_valid())
 
 
 def bits(array: pa.Array) -> BoolArray:
-    """Return an array of booleans without NULLs as numpy's. Arrow's own way would load pandas wherever it is."""
+    """Return an Arrow array of booleans without NULLs as a numpy array. ``to_numpy`` would load pandas."""
     unpacked = np.unpackbits(byte_view(array.buffers()[1]), count=array.offset + len(array), bitorder="little")
     return unpacked[array.offset :].view(np.bool_)
 
 
 def numbers(array: pa.Array, width: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return an array of signed numbers of this width, without NULLs, as numpy's int64."""
+    """Return an Arrow array of signed numbers of this width, without NULLs, as a numpy array of int64."""
     return fixed_rows(array, width).view(f"<i{width}")[:, 0].astype(np.int64, copy=False)
 
 
 def without_nulls(rows: ByteArray, array: pa.Array) -> ByteArray:
-    """Return the rows with zeros where the array has NULLs, whose memory may hold anything."""
+    """Return the rows with zeros for NULLs, whose memory is undefined."""
     valid = validity(array)
     if valid is None:
         return rows

@@ -26,7 +26,7 @@ def min_bytes(precision: int) -> int:
 
 def little_endian(array: pa.Array, width: int) -> ByteArray:
     """Return the unscaled values as [count, width] little-endian bytes."""
-    # Zeros under NULLs, so that what lies there cannot fail the check for fit.
+    # NULLs become zeros: their memory is undefined, and could fail the check below.
     stored = without_nulls(fixed_rows(array, array.type.bit_width // 8), array)
     if width > stored.shape[1]:
         return np.ascontiguousarray(np.hstack([stored, _sign_bytes(stored, width - stored.shape[1])]))

@@ -1,11 +1,11 @@
 """Which bytes of a value are hashed: one encoder, three targets.
 
 ``CANONICAL``  what an index hashes for a value of a Spark type. One zero, one NaN, timestamps in microseconds. An index
-               casts what a file holds to the column's Spark type first, so a value has one hash whatever file it came
-               from; an int 5 and a bigint 5 have different ones. Types for which a Bloom filter cannot help, or which
+               casts the values of a file to the column's Spark type first, so a value has the same hash in every
+               file; an int 5 and a bigint 5 have different ones. Types for which a Bloom filter cannot help, or which
                Spark compares in a way that hashing cannot follow, are refused.
-``Parquet``    what a filter inside a Parquet file hashes: the PLAIN bytes of the file's own physical type, which the
-               target names (INT32, FIXED_LEN_BYTE_ARRAY of 7, ...); without one, that which Arrow writes the type to.
+``Parquet``    what a filter inside a Parquet file hashes: the PLAIN bytes of the file's physical type, which the
+               target names (INT32, FIXED_LEN_BYTE_ARRAY of 7, ...); by default the physical type that Arrow writes.
 ``LANCE``      what Lance's index hashes: the Arrow value's own width, so an int8 is one byte.
 """
 
@@ -45,10 +45,10 @@ class Canonical:
 
 @dataclass(frozen=True, slots=True)
 class Parquet:
-    """The bytes that a Parquet file's own filter hashes.
+    """The bytes that a filter inside a Parquet file hashes.
 
-    ``type_length`` is that of a FIXED_LEN_BYTE_ARRAY column. Values must be given in the file's terms: timestamps in
-    its unit, decimals in its scale; nothing here could tell. Raises InvalidArgumentError for what is no such type.
+    ``type_length`` is that of a FIXED_LEN_BYTE_ARRAY column. Timestamps must be in the file's unit and decimals in the
+    file's scale; that is not checked. Raises InvalidArgumentError for an unknown type.
 
     >>> Parquet("FIXED_LEN_BYTE_ARRAY", 7)
     Parquet(physical_type='FIXED_LEN_BYTE_ARRAY', type_length=7)
@@ -84,7 +84,7 @@ CANONICAL, PARQUET, LANCE = Canonical(), Parquet(), Lance()
 
 
 def encode(array: pa.Array, encoding: Encoding) -> Layout:
-    """Lay out a plain array's values as the bytes to hash; what stands in NULL slots is undefined but safe to read.
+    """Return the layout of the bytes to hash for a plain array. The bytes of a NULL are undefined, but safe to read.
 
     Raises UnsupportedTypeError for a type the encoding has no bytes for, and ValueConversionError for a value that
     the target type cannot hold.

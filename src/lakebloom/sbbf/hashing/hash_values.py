@@ -30,16 +30,16 @@ class Prepared(NamedTuple):
 
     layout: Layout
     valid: BoolArray | None
-    """False where the value is NULL; None where no value is."""
+    """False for each NULL; None if there are no NULLs."""
 
 
 def prepare(array: pa.Array, encoding: Encoding) -> Prepared:
-    """Lay out an array, wrapped in other types or plain, for hashing."""
+    """Prepare an array for hashing. It may be a dictionary or an extension type."""
     array = unwrapped(array)
     if not pt.is_dictionary(array.type):
         return Prepared(encode(array, encoding), validity(array))
     hashes, known = hash_array(array.dictionary, encoding)
-    if len(hashes) == 0:  # nothing but NULLs, whose indices may be anything
+    if len(hashes) == 0:  # only NULLs, whose indices are undefined
         hashes = np.zeros(1, dtype=np.uint64)
     indices = array.indices.fill_null(0) if array.null_count else array.indices
     positions = indices.to_numpy(zero_copy_only=False)
@@ -50,7 +50,7 @@ def prepare(array: pa.Array, encoding: Encoding) -> Prepared:
 
 
 def kernels_for(*prepared: Prepared) -> Kernels:
-    """Return the kernels for the work that these arrays are together."""
+    """Return the kernels for this total amount of work."""
     layouts = [part.layout for part in prepared]
     return choose(sum(map(len, layouts)), sum(layout.long_bytes for layout in layouts))
 
@@ -82,8 +82,8 @@ def hash_array(array: pa.Array, encoding: Encoding = CANONICAL) -> tuple[HashArr
 def hash_values(values: object, *, type: pa.DataType | None = None, encoding: Encoding = CANONICAL) -> Any:
     """Return the XXH64 (seed 0) of each value's bytes as numpy uint64: a scalar for a scalar, otherwise an array.
 
-    A NULL has no hash; its place holds 0. ``type`` says how to read Python objects, ``encoding`` which bytes a value
-    has (see ``lakebloom.sbbf.hashing.encoding``).
+    A NULL has no hash; it gives 0. ``type`` says how to read Python objects, ``encoding`` which bytes of a value
+    are hashed (see ``lakebloom.sbbf.hashing.encoding``).
 
     Raises UnsupportedTypeError, ValueConversionError or InvalidArgumentError.
 

@@ -1,7 +1,7 @@
-"""Values as raw memory: the few shapes in which an Arrow array's bytes lie, each ready for the hash kernels.
+"""Values as raw memory: the memory layouts of Arrow arrays, each ready for the hash kernels.
 
-A layout borrows the array's buffers. It can be sliced for nothing and hashes itself slice by slice, so a column is
-hashed in pieces that stay in the cache, without a Python object for each value.
+A layout refers to the array's buffers. Slicing copies nothing, and a layout is hashed slice by slice, so a column is
+hashed in pieces that stay in the CPU cache, without a Python object for each value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Layout(Protocol):
 
     @property
     def long_bytes(self) -> int:
-        """The bytes of values that may be long. Numbers are counted, not weighed."""
+        """The size of all values in bytes; None for numbers, whose count says enough."""
 
     def slice(self, start: int, stop: int) -> Layout:
         """Return the values from ``start`` to before ``stop``."""
@@ -46,7 +46,7 @@ class Fixed(msgspec.Struct, frozen=True):
 
     @property
     def long_bytes(self) -> int:
-        """The bytes of all values, unless they are as short as numbers."""
+        """The size of all values in bytes; None if they are as short as numbers."""
         return self.values.nbytes if self.values.shape[1] > _WIDEST_NUMBER else 0
 
     def slice(self, start: int, stop: int) -> Fixed:
@@ -59,7 +59,7 @@ class Fixed(msgspec.Struct, frozen=True):
 
 
 class Floats(msgspec.Struct, frozen=True):
-    """IEEE numbers of 4 or 8 bytes in which both zeros are one value, and so are all NaNs."""
+    """IEEE numbers of 4 or 8 bytes. Both zeros have the same hash, and so have all NaNs."""
 
     values: ByteArray
 
@@ -127,7 +127,7 @@ class Views(msgspec.Struct, frozen=True):
 
 
 class Gathered(msgspec.Struct, frozen=True):
-    """Values of a dictionary: each distinct value was hashed once, ``indices`` says which one stands where."""
+    """Values of a dictionary: each distinct value was hashed once; ``indices`` has the number of each value's hash."""
 
     hashes: HashArray
     indices: np.ndarray[Any, np.dtype[Any]]

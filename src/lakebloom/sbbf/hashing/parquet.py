@@ -1,7 +1,6 @@
-"""The PLAIN bytes of a Parquet column's physical type, which are what a filter inside the file hashes.
+"""The PLAIN bytes of a Parquet column's physical type: a filter inside the file hashes these.
 
-Values are not moved between units or scales: a timestamp has the bytes of its own unit, a decimal those of its own
-scale. They must be given in the unit and scale of the file.
+Units and scales are not converted: values must have the unit and scale of the file.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _FLOAT16_BYTES = 2
 
 
 def parquet_layout(array: pa.Array, physical_type: PhysicalType | None, type_length: int | None) -> Layout:
-    """Lay out values as a column of this physical type stores them; without one, as Arrow would write them."""
+    """Return the layout of values in a column of this physical type; by default, the one that Arrow writes."""
     kind = array.type
     physical = physical_type or _physical_type_of(kind)
     if pt.is_decimal(kind):
@@ -133,6 +132,6 @@ def _int96(array: pa.Array) -> ByteArray:
 def _fixed_bytes(array: pa.Array, type_length: int | None) -> Layout:
     if type_length is None:
         return text_or_bytes_layout(array)
-    if pt.is_string_view(array.type) or pt.is_binary_view(array.type):  # which Arrow does not cast directly
+    if pt.is_string_view(array.type) or pt.is_binary_view(array.type):  # Arrow does not cast these directly
         array = cast(array, pa.large_binary())
     return text_or_bytes_layout(cast(array, pa.binary(type_length)))

@@ -1,8 +1,8 @@
-"""Machine code that outlives the process: numba's cache on disk, keyed by all of our sources.
+"""numba's cache of machine code on disk, keyed by the sources of all kernels.
 
-numba keeps machine code next to the file of a kernel and drops it when *that file* changes. But constants and
-intrinsics of other files are compiled into it, too. So a digest of all of them is part of each kernel's name, which
-numba puts into the name of its cache file: code compiled from other sources is never found.
+numba caches machine code next to the file of a kernel and drops it when *that file* changes. But constants and
+intrinsics of other files are compiled into it, too. So a digest of all sources is part of each kernel's name, which
+is part of the name of the cache file: code compiled from other sources is never found.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _SOURCES = (
     ("lakebloom.sbbf.kernels", "compiled.py"),
     ("lakebloom.sbbf.kernels", "intrinsics.py"),
 )
-"""Everything that is compiled into a kernel."""
+"""All files that are compiled into a kernel."""
 
 
 def source_digest() -> str:
-    """Return a short name for the sources of the kernels, or the package's version where they cannot be read."""
+    """Return a short digest of the kernels' sources, or the package's version if they cannot be read."""
     digest = hashlib.sha256()
     for package, file in _SOURCES:
         try:
-            source = pkgutil.get_data(package, file)  # asks the loader, so that a zip file works
+            source = pkgutil.get_data(package, file)  # also works in a zip file
         except OSError:
             source = None
         if source is None:  # only byte code is installed
@@ -71,14 +71,13 @@ class Kernel:
         try:
             return self._compile({"cache": True})
         except Exception:
-            # There is no directory to write to, the disk is full, or a file in the cache is damaged, which surfaces as
-            # anything that unpickling can raise. A cache is a convenience: compile for this process alone. An error
-            # of the compiler itself comes again.
+            # No writable directory, a full disk, or a damaged cache file, which can raise any error of unpickling.
+            # Compile for this process alone. An error of the compiler is raised again.
             return self._compile({})
 
     def _compile(self, options: dict[str, bool]) -> Callable[..., None]:
         dispatcher = numba.njit(nogil=True, error_model="numpy", **options)(self._function)
         dispatcher.compile(self._types)
-        dispatcher.disable_compile()  # another type of argument is a mistake of ours, and would cost seconds
+        dispatcher.disable_compile()  # another argument type would be a bug, and cost seconds
         code: Callable[..., None] = dispatcher
         return code

@@ -1,8 +1,8 @@
 """Kernels compiled by numba: XXH64 over raw memory, insert and check. Loaded on first bulk use.
 
-A kernel takes the values and the filter as addresses, and the hashes and answers as writable numpy arrays: each has one
-signature, whatever memory the values lie in. The wrappers at the end take C-contiguous numpy arrays and keep them alive
-during the call; they have the same signatures as those of ``portable``, and a test holds both to the same results.
+A kernel takes the values and the filter as addresses, and the hashes and results as writable numpy arrays: each has one
+signature for all kinds of memory. The wrappers at the end take C-contiguous numpy arrays and keep them alive
+during the call. They have the same signatures as those of ``portable``, and a test compares the results of both.
 
 Machine code is cached on disk, so only the first process on a machine pays for compilation.
 """
@@ -213,7 +213,7 @@ def _address(array: np.ndarray[Any, Any]) -> int:
 
 
 def _writable(hashes: HashArray) -> HashArray:
-    """Return the hashes in memory of the kernels' type: to numba, a read-only array is of another."""
+    """Return the hashes in a writable array: for numba, a read-only array has another type."""
     return hashes if hashes.flags.writeable else hashes.copy()
 
 
@@ -257,5 +257,5 @@ def check(words: WordArray, hashes: HashArray, out: BoolArray) -> None:
 
 
 def check_tile(words: WordArray, rows: OffsetArray, hashes: HashArray, out: BoolArray) -> None:
-    """Clear ``out[i, j]`` where hash i is not in block j of row ``rows[i]``; what is False already is not looked at."""
+    """Clear ``out[i, j]`` if hash i is not in block j of row ``rows[i]``. Skips elements that are already False."""
     _check_tile(_address(words), np.require(rows, np.int64, ["C", "W"]), _writable(hashes), out)

@@ -57,7 +57,7 @@ def _unaligned_load(bits: int) -> Any:
     @intrinsic
     def load(typing_context: Any, base: Any, byte_offset: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            # Base and offset stay apart: LLVM vectorises a loop over base[i], not one over inttoptr(base + i).
+            # Base and offset stay separate: LLVM vectorises a loop over base[i], not one over inttoptr(base + i).
             pointer = builder.gep(_pointer(builder, args[0], _I8), [args[1]])
             value = builder.load(builder.bitcast(pointer, ir.IntType(bits).as_pointer()), align=1)
             return value if bits == 64 else builder.zext(value, _I64)
@@ -147,7 +147,7 @@ def contains_key(typing_context: Any, words: Any, block: Any, key: Any) -> Any:
 
 @intrinsic
 def prefetch_block(typing_context: Any, words: Any, block: Any) -> Any:
-    """Start loading a block into the cache, so that a batch of values waits for memory once."""
+    """Start loading a block into the CPU cache, so that a batch of values waits for memory once."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         byte_offset = builder.shl(args[1], ir.Constant(_I64, 5))

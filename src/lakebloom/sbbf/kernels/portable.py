@@ -1,4 +1,4 @@
-"""The same kernels in numpy: for small inputs, and wherever loading a compiler would cost more than the work.
+"""The same kernels in numpy, for small inputs, where loading a compiler would cost more than the work.
 
 Values of one width are hashed together as columns of words, so a list of ten thousand keys takes milliseconds.
 """
@@ -43,7 +43,7 @@ def _words(values: ByteArray, at: int, width: int) -> HashArray:
 def _stripes(values: ByteArray) -> HashArray:
     """Consume all whole 32-byte stripes and return the merged state."""
     count, width = values.shape
-    # Wrapping sums of the primes, written out because numpy warns where a scalar wraps.
+    # Sums of the primes modulo 2^64, written out because numpy warns when a scalar overflows.
     starts = ((PRIMES[0] + PRIMES[1]) % 2**64, PRIMES[1], 0, -PRIMES[0] % 2**64)
     lanes = [np.full(count, start, dtype=np.uint64) for start in starts]
     for at in range(0, width - 31, 32):
@@ -129,7 +129,7 @@ def _hash_slices(data: ByteArray, starts: OffsetArray, sizes: OffsetArray, out: 
 
 
 def _gathered(data: ByteArray, starts: OffsetArray, size: int) -> ByteArray:
-    """Return the ``size`` bytes from each start as rows of their own."""
+    """Return the ``size`` bytes from each start as rows."""
     if size == 0:
         return np.empty((len(starts), 0), dtype=np.uint8)
     rows: ByteArray = np.lib.stride_tricks.sliding_window_view(data, size)[starts]
@@ -137,13 +137,13 @@ def _gathered(data: ByteArray, starts: OffsetArray, size: int) -> ByteArray:
 
 
 def block_numbers(hashes: HashArray, num_blocks: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the number of the block that each hash falls into."""
+    """Return the block number of each hash."""
     numbers = ((hashes >> np.uint64(32)) * np.uint64(num_blocks)) >> np.uint64(32)
     return np.asarray(numbers, dtype=np.int64)
 
 
 def masks(hashes: HashArray) -> WordArray:
-    """Return the [count, 8] words, one bit set in each, that the hashes set in their blocks."""
+    """Return the bits that each hash sets in its block, as [count, 8] words."""
     keys = hashes.astype(np.uint32)
     words: WordArray = np.uint32(1) << ((keys[:, None] * _SALTS) >> np.uint32(27))
     return words
@@ -160,7 +160,7 @@ def check(words: WordArray, hashes: HashArray, out: BoolArray) -> None:
 
 
 def check_tile(words: WordArray, rows: OffsetArray, hashes: HashArray, out: BoolArray) -> None:
-    """Clear ``out[i, j]`` where hash i is not in block j of row ``rows[i]``; what is False already is not looked at."""
+    """Clear ``out[i, j]`` if hash i is not in block j of row ``rows[i]``. Skips elements that are already False."""
     blocks = words.view(np.uint64)
     for row, mask, answers in zip(rows.tolist(), masks(hashes).view(np.uint64), out, strict=True):
         asked = np.flatnonzero(answers)

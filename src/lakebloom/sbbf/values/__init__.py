@@ -1,1 +1,1 @@
-"""Values as a caller gives them, made ready to be hashed."""
+"""Values as given by a caller, prepared for hashing."""

@@ -1,4 +1,4 @@
-"""Arrow's conversions with typed errors, and without those losses that Arrow lets pass."""
+"""Arrow's conversions with typed errors, and without the losses that Arrow allows."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def to_array(values: Any, type: pa.DataType | None) -> pa.Array:
 
 
 def as_type(array: pa.Array, type: pa.DataType) -> pa.Array:
-    """Return an array as another type, or raise ValueConversionError where a value would lose something.
+    """Return an array as another type. Raises ValueConversionError if a value would lose something.
 
-    Arrow checks numbers itself. It cuts the time off a timestamp that becomes a date, so dates and times are
+    Arrow checks numbers. It cuts off the time of a timestamp that becomes a date, so dates and times are
     converted back and compared.
     """
     if array.type == type:

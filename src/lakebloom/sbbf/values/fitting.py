@@ -1,14 +1,14 @@
-"""Values as those of a column in a file, one by one: what the column's type can hold exactly, and NULL for the rest.
+"""Values converted to the type of a column in a file: exact values, and NULL for all others.
 
-A filter that is asked for a value in another form than the file's answers "certainly not" about a row that is there. So
-a value is converted only where there is one form that it can have:
+A probe with a value in another form than the file's would say "certainly absent" about a row that exists. So a value is
+converted only if it has exactly one form:
 
-    numbers      by value: 5, 5.0 and Decimal("5.00") are the same; a float stands for what people write, so that 0.1 is
-                 the decimal 0.1, and for the nearest one of another width
-    bytes        text is its UTF-8; a column of fixed length holds that length only; text is a UUID where the column is
-    times        exactly, in the column's unit; with time zone only where the column is in UTC, without only where not
+    numbers      by value: 5, 5.0 and Decimal("5.00") are the same; a float means its shortest text, so 0.1 is the
+                 decimal 0.1; between floats of two widths, the nearest one
+    bytes        text as UTF-8; only the length of the column if that is fixed; text as a UUID in a UUID column
+    times        exact, in the column's unit; with a time zone only for a column in UTC, without one only for others
 
-Everything else is left to the reader of the rows.
+For everything else the rows must be read.
 """
 
 from __future__ import annotations
@@ -30,14 +30,13 @@ if TYPE_CHECKING:
 __all__ = ["fitted"]
 
 _EXACT_DIGITS, _EXACT_INTEGER = 15, 2**53
-"""Up to here a double stands for one decimal or integer. Beyond, several of them are equal to it when engines compare
-the two as doubles."""
+"""Up to this limit a double equals one decimal or integer. Beyond it, several equal it if compared as doubles."""
 _TICKS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _MILLIS_PER_DAY = 86_400_000
 
 
 def fitted(array: pa.Array, target: pa.DataType) -> pa.Array | None:
-    """Return plain values as values of `target`, NULL where there is no such value; None where no value has one.
+    """Return plain values as values of `target`, NULL for a value that it lacks; None if it lacks all of them.
 
     >>> fitted(pa.array([1.0, 1.5, None]), pa.int32()).to_pylist()
     [1, None, None]
@@ -67,7 +66,7 @@ def _number(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _unambiguous(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Return floats with NULL for those to which several values of `target` may be equal."""
+    """Return floats with NULL for each that may equal several values of `target`."""
     if pt.is_decimal(target) and target.precision > _EXACT_DIGITS:
         return pa.nulls(len(array), array.type)
     floats = array.cast(pa.float64())
@@ -77,7 +76,7 @@ def _unambiguous(array: pa.Array, target: pa.DataType) -> pa.Array:
 def _halves(array: pa.Array) -> pa.Array:
     doubles: pa.Array = array if pt.is_float64(array.type) else as_other_number(array, pa.float64())
     values = doubles.fill_null(0).to_numpy(zero_copy_only=False)
-    with np.errstate(over="ignore"):  # beyond its range is infinity, which is the nearest
+    with np.errstate(over="ignore"):  # beyond the range, infinity is the nearest
         halves = values.astype(np.float16)
     fits = (halves == values) | np.full(len(array), pt.is_floating(array.type))
     return _masked(halves, fits, doubles, pa.float16())
@@ -111,13 +110,13 @@ def _ticks_per_day(date: pa.DataType) -> int:
 
 
 def _ticks(array: pa.Array, per_target: int, per_source: int, target: pa.DataType) -> pa.Array:
-    """Return counted time in another unit; NULL where it would lose a part, or not fit."""
+    """Return times in another unit; NULL for one that would lose a part, or does not fit."""
     width = array.type.bit_width
     stored = array.view(pa.int32() if width == 32 else pa.int64()).cast(pa.int64()).fill_null(0)
     ticks = stored.to_numpy(zero_copy_only=False)
     if per_target >= per_source:
         factor = per_target // per_source
-        fits = np.abs(ticks // 2) <= np.iinfo(np.int64).max // factor // 2  # half, because -2**63 has no opposite
+        fits = np.abs(ticks // 2) <= np.iinfo(np.int64).max // factor // 2  # half, because abs(-2**63) overflows
         ticks = np.where(fits, ticks, 0) * factor
     else:
         ticks, rest = np.divmod(ticks, per_source // per_target)

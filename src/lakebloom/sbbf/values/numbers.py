@@ -1,11 +1,11 @@
-"""Numbers as numbers of another type, by value.
+"""Numbers converted to another type, by value.
 
-An integer becomes a float only if the float equals it, a float an integer only if it is whole. Where a decimal and a
-float meet, or two floats of different width, the nearest will do: a filter that is asked for too much answers "perhaps"
-once more, one that is asked for too little answers "certainly not".
+An integer becomes a float only if the float equals it; a float becomes an integer only if it is whole. Between a
+decimal and a float, or floats of two widths, the nearest value is used: a probe too many only adds a "perhaps", but a
+probe too few could say "certainly absent" wrongly.
 
-Whole arrays are converted at once. Only floats that become decimals, and decimals of which some do not fit, are looked
-at one by one, because Arrow's own conversion is inexact or fails as a whole.
+Whole arrays are converted at once. Only floats to decimals, and arrays of decimals of which some do not fit, are
+converted one by one, because Arrow's conversion is inexact or fails as a whole.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def is_number(type: pa.DataType) -> bool:
 
 
 def as_other_number(array: pa.Array, type: pa.DataType) -> pa.Array | None:
-    """Return numbers as numbers of another type, NULL for those it cannot hold.
+    """Return numbers as numbers of another type, NULL for those that it cannot hold.
 
     None where either is not a number, or where both types are the same.
     """
@@ -58,7 +58,7 @@ def _of_integers(array: pa.Array, type: pa.DataType) -> pa.Array:
     limit = 10 ** max(0, type.precision - type.scale) - 1
     if type.scale < 0 or type.scale + len(str(2**64)) > _MAX_DIGITS:
         return _one_by_one(array, type)
-    # Arrow insists on room for every integer of the source type, then narrows by value.
+    # Arrow needs a decimal with room for every integer of the type, and then narrows by value.
     return pc.cast(pc.cast(_within(array, -limit, limit), pa.decimal256(_MAX_DIGITS, type.scale)), type)
 
 
@@ -80,7 +80,7 @@ def _within(array: pa.Array, low: int, high: int) -> pa.Array:
 def _integers_to_floats(array: pa.Array, type: pa.DataType) -> pa.Array:
     integers = array.fill_null(0).to_numpy(zero_copy_only=False)
     floats = integers.astype(type.to_pandas_dtype())
-    # The largest integers may have been rounded up to a power of two that does not fit back.
+    # The largest integers may have been rounded up to a power of two, which does not fit back.
     fits = floats < float(_bounds(array.type)[1] + 1)
     equal = fits & (np.where(fits, floats, 0).astype(integers.dtype) == integers)
     return _masked(floats, equal, array, type)
@@ -100,7 +100,7 @@ def _of_floats(array: pa.Array, type: pa.DataType) -> pa.Array:
 
 def _of_decimals(array: pa.Array, type: pa.DataType) -> pa.Array:
     try:
-        # To a float by way of its digits, because Arrow's direct conversion makes 0.7 0.7000000000000001.
+        # Convert through text: Arrow's direct conversion makes 0.7000000000000001 of 0.7.
         return pc.cast(pc.cast(array, pa.string()) if pt.is_floating(type) else array, type)
     except FAILED_CONVERSION:
         return _one_by_one(array, type)

@@ -1,7 +1,6 @@
 """A few Python values as an Arrow array, made from buffers.
 
-``pa.array`` imports pandas where it is installed, to know its objects when it sees them. That takes longer than a whole
-lookup.
+``pa.array`` imports pandas if it is installed, to recognise its objects. That takes longer than a whole lookup.
 """
 
 from __future__ import annotations

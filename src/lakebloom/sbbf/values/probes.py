@@ -1,8 +1,8 @@
-"""Values as the hashes to ask the filters of one column for, with everything that a filter must not be asked.
+"""A probe: values as hashes for the filters of one column, and which of the values a filter can decide.
 
-A filter's "no" is believed only where the value has exactly one form in the file. What has none that is known is kept:
-a value that the column's type cannot hold, NaN (of which there are many). Zero has two forms in a float, and both are
-asked for. A NULL is in no filter, and its answer is no.
+A filter decides only about a value that has exactly one form in the file. Other values pass: one that the column's type
+cannot hold, and NaN, which has many forms. Zero has two forms in a float, and both are probed. A NULL is in no filter
+and does not pass.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ __all__ = ["Probe", "probe_values"]
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What to ask of each filter of a column."""
+    """The probe for the filters of one column."""
 
     forms: tuple[HashArray, ...]
-    """The hashes of the values, once for each form that they can have."""
+    """The hashes of the values, one array for each form that they can have."""
     asked: BoolArray
-    """Where the filter decides."""
+    """Which values the filter decides about."""
     kept: BoolArray
-    """The answer elsewhere: True for what cannot be asked, False for a NULL."""
+    """The result for the other values: True for one that cannot be probed, False for a NULL."""
 
     def __len__(self) -> int:
         return len(self.kept)
 
     @property
     def needs_filter(self) -> bool:
-        """False where the answer is the same whatever the filter holds."""
+        """False if the filter decides about no value."""
         return bool(self.asked.any())
 
     @property
     def nulls(self) -> BoolArray:
-        """Where the value is NULL."""
+        """Which values are NULL."""
         return ~(self.asked | self.kept)
 
     def without_filter(self) -> BoolArray:
-        """Tell which values may be there, if nothing is known of what is."""
+        """Tell which values may be there without a filter."""
         return self.asked | self.kept
 
     def ask(self, filter: Sbbf) -> BoolArray:
@@ -67,8 +67,8 @@ class Probe:
 def probe_values(values: object, encoding: Encoding, fit: Callable[[pa.Array], pa.Array | None]) -> Probe:
     """Return the probe for values in a column whose filters hash with `encoding`.
 
-    `fit` returns plain values as those of the column, NULL where there is no such value, and None where no value has
-    one. Raises ValueConversionError for Python values that have no common type.
+    `fit` returns plain values as values of the column, NULL for a value that it cannot hold, and None if it can hold
+    none of them. Raises ValueConversionError for Python values that have no common type.
     """
     parts = [_probe_chunk(_plain(chunk), encoding, fit) for chunk in to_chunks(values)]
     if len(parts) == 1:

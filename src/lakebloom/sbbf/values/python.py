@@ -1,8 +1,8 @@
-"""Python objects as Arrow arrays, without losing what they say.
+"""Python objects as Arrow arrays, without loss.
 
-Python objects carry no width. They are read as the type asked for, or else as Arrow infers them: int64, double, string,
-binary, date32, timestamp[us], decimal. An integer beyond int64 is a uint64, and beyond that a decimal(38,0), whatever
-stands next to it: the hash of 5 does not depend on its neighbours.
+Python objects have no width. They become the given type, or the one that Arrow infers: int64, double, string, binary,
+date32, timestamp[us], decimal. An integer beyond int64 becomes a uint64, and beyond that a decimal(38,0), independent
+of the other values: the hash of 5 does not depend on its neighbours.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _of_one_type(values: list[Any]) -> pa.Array:
 
 
 def _of_type(values: list[Any], type: pa.DataType) -> pa.Array:
-    # Asked for these types, Arrow cuts off what does not fit: infer first, then cast with a check.
+    # Arrow truncates values to these types without an error: infer first, then cast with a check.
     cut_off = _TEMPORAL + _FRACTIONAL if pt.is_temporal(type) else _FRACTIONAL if pt.is_integer(type) else ()
     return as_type(_of_one_type(values), type) if _holds(values, cut_off) else to_array(values, type)
 

@@ -1,6 +1,6 @@
-"""Whatever a caller passes as values, as Arrow arrays: Python scalars and sequences, numpy, Arrow, Arrow's C interface.
+"""A caller's values as Arrow arrays: Python scalars and sequences, numpy, Arrow, Arrow's C interface.
 
-numpy and Arrow values keep the type they have. Python objects are read as ``python_values`` says.
+numpy and Arrow values keep their type. ``python.py`` tells the type of Python objects.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Values(NamedTuple):
 
     chunks: list[pa.Array]
     typed: bool
-    """Whether the caller gave them their type: False for Python objects, whose numbers have no width."""
+    """Whether the values had a type: False for Python objects, whose numbers have no width."""
 
 
 def is_scalar(values: object) -> bool:
@@ -47,9 +47,9 @@ def to_chunks(values: object, type: pa.DataType | None = None) -> list[pa.Array]
 
 
 def read_values(values: object, type: pa.DataType | None = None) -> Values:
-    """Return the values as Arrow arrays, at least one, of ``type`` without its wrapping if it is given.
+    """Return the values as one or more Arrow arrays, of the plain type of ``type`` if it is given.
 
-    Raises ValueConversionError where the values do not fit one type, or not that type, without loss.
+    Raises ValueConversionError if the values do not fit one type, or not that type, without loss.
     """
     wanted = None if type is None else plain_type(type)
     if isinstance(values, np.ndarray):
@@ -65,7 +65,7 @@ def read_values(values: object, type: pa.DataType | None = None) -> Values:
 
 
 def _typed(values: Any) -> pa.Array | pa.ChunkedArray | None:
-    """Return values that carry a type of their own as an array; None for Python objects."""
+    """Return values that have a type as an array; None for Python objects."""
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
     if isinstance(values, pa.Scalar):

@@ -1,7 +1,7 @@
-"""Types around types: extension types, dictionaries and run ends, one inside the other in any order.
+"""Removes extension types, dictionaries and run-end encoding, which may be nested in any order.
 
-What a value hashes to does not depend on them. ``unwrapped`` leaves a plain array, or one dictionary over plain values
-(of which each is then hashed once), and copies no value.
+The hash of a value does not depend on them. ``unwrapped`` returns a plain array, or one dictionary of plain values,
+each of which is hashed once. It copies no value.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["plain_type", "unwrapped", "without_runs"]
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of the values themselves.
+    """Return the plain type inside a type.
 
     >>> plain_type(pa.dictionary(pa.int8(), pa.uuid()))
     FixedSizeBinaryType(fixed_size_binary[16])

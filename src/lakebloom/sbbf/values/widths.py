@@ -1,8 +1,8 @@
-"""Which widths of a number a filter has to be asked for.
+"""The number types in which a filter must be probed.
 
-The hash of 5 depends on its width: an int is four bytes, a bigint eight. A filter remembers the number types that were
-inserted, and a probe is repeated in each of them. Where a filter does not know them (it was read from bytes, or filled
-with hashes), a Python number, which has no width itself, is tried in every usual one. See docs/decisions/0003.
+The hash of 5 depends on its width: an int has four bytes, a bigint eight. A filter records the number types that were
+inserted, and a probe is repeated in each of them. If they are unknown (the filter was read from bytes, or filled with
+hashes), a Python number, which has no width, is probed in every usual type. See docs/decisions/0003.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _USUAL: dict[Encoding, tuple[pa.DataType, ...]] = {
         pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64(), *_FLOATS
     ),
 }  # fmt: skip
-"""The widths that hash differently. A Parquet target with a physical type fixes the width itself."""
+"""The types that hash differently. A Parquet encoding with a physical type has one width."""
 
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """The number types in a filter, as far as they are known."""
+    """The known number types in a filter."""
 
     types: frozenset[pa.DataType] = frozenset()
     complete: bool = True
-    """False: numbers of other types may be in the filter, too."""
+    """False if numbers of other types may be in the filter, too."""
 
     def __or__(self, other: Widths) -> Widths:
         return Widths(self.types | other.types, self.complete and other.complete)
 
     def other_forms(self, array: pa.Array, encoding: Encoding, *, typed: bool) -> Iterator[pa.Array]:
-        """Yield the numbers of an array in each other type in which the filter may hold them."""
+        """Yield the numbers of an array in each other type that the filter may contain."""
         if not is_number(plain_type(array.type)):
             return
         types = self.types if encoding == CANONICAL else frozenset()
@@ -60,7 +60,7 @@ ANY_WIDTH = Widths(complete=False)
 
 
 def widths_of(chunks: Iterable[pa.Array], encoding: Encoding) -> Widths:
-    """Return what a filter learns from these arrays. Only canonical bytes can be made again from the type alone."""
+    """Return the number types of these arrays. They are unknown unless the encoding is canonical."""
     kinds = (plain_type(chunk.type) for chunk in chunks if chunk.null_count < len(chunk))
     numbers = frozenset(kind for kind in kinds if is_number(kind))
     if encoding == CANONICAL:

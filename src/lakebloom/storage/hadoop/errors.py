@@ -1,7 +1,7 @@
-"""What Java raises through py4j, as the errors of lakebloom.
+"""Translates Java's exceptions, raised through py4j, to errors of lakebloom.
 
-Neither py4j nor pyspark is imported: an error is recognised by what it carries. py4j's has ``java_exception``; pyspark
-turns a few Java classes into its own and keeps the Java object in ``_origin``.
+Neither py4j nor pyspark is imported: an error is recognised by its attributes. py4j's has ``java_exception``; pyspark
+converts a few Java classes to its own, which have the Java object in ``_origin``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _REFUSED = frozenset({"org.apache.hadoop.security.AccessControlException", "java
 
 @contextmanager
 def translated(attempt: str) -> Iterator[None]:
-    """Raises what the JVM raises in this block as the errors of lakebloom."""
+    """Translate errors of the JVM in this block to errors of lakebloom."""
     try:
         yield
     except Exception as error:
@@ -36,7 +36,7 @@ def translated(attempt: str) -> Iterator[None]:
 
 
 def java_class_of(error: Exception) -> str | None:
-    """The name of the Java class behind a Python exception; '' if the JVM was lost, None if it was not involved.
+    """Return the Java class of a Python exception; '' if the JVM was lost, None if it was not involved.
 
     >>> java_class_of(ValueError("Python's own")) is None
     True
@@ -58,7 +58,7 @@ def _text_of(error: Exception) -> str:
 
 
 def _classify(java_class: str, text: str) -> tuple[type[StorageError], str]:
-    # The local file system reports a refusal as a missing file.
+    # Hadoop's local file system reports a denied access as a missing file.
     if java_class in _REFUSED or text.endswith("(Permission denied)"):
         return AccessDeniedError, "check what the user of the Spark session may do there"
     if java_class in MISSING:

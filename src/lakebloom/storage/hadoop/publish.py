@@ -1,4 +1,4 @@
-"""Giving a finished file its name through Hadoop, with the guarantees that each file system really has.
+"""Gives a finished file its name through Hadoop, with the guarantees of each file system.
 
     scheme    replace                             create only if absent
     hdfs      FileContext.rename, OVERWRITE       FileContext.rename, NONE: the NameNode checks and renames in one
@@ -8,8 +8,8 @@
 
 ``FileSystem.rename`` is no alternative: on local disk it replaces silently, and on HDFS it moves the file *into* a
 directory of that name. ``FileContext`` on local disk checks first and renames later. ``create(overwrite=false)``
-reserves the name at once but shows the content later. What other file systems do is up to their connectors, so an
-index is not kept there; tables may be.
+reserves the name at once but shows the content later. Other file systems depend on their connectors, so an index
+cannot be kept there; tables can.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _TAKEN = "org.apache.hadoop.fs.FileAlreadyExistsException"
 
 
 class Publisher(Protocol):
-    """Two ways to rename a finished file; arguments are Hadoop paths in the same directory."""
+    """Two ways to rename a finished file. Arguments are Hadoop paths in the same directory."""
 
     def replace(self, temporary: Any, target: Any) -> None:
-        """Rename, whatever has the name now."""
+        """Rename, and replace a file of that name."""
         ...
 
     def create(self, temporary: Any, target: Any) -> None:
@@ -78,14 +78,14 @@ class RenamePublisher:
         try:
             self._context.rename(temporary, target, self._none)
         except Exception as error:
-            # If the answer was lost, the source is gone: nothing but our own rename moves it.
+            # If the answer was lost, the temporary file is gone: only our own rename moves it.
             if java_class_of(error) and not self._file_system.exists(temporary):
                 return
             if java_class_of(error) != _TAKEN:
                 raise
             raise AlreadyExistsError(
                 f"could not create {target.toString()}",
-                found="a file that another writer put there first",
+                found="a file that another writer created first",
                 hint="read what the other writer stored, then try the next name",
             ) from error
 
@@ -94,7 +94,7 @@ _PUBLISHERS: dict[str, Callable[[Any, Any], Publisher]] = {"file": LocalPublishe
 
 
 def publisher_for(uri: str, gateway: Any, file_system: Any) -> Publisher:
-    """The publisher for a canonical URI. Raises StorageError where no guarantee is known."""
+    """Return the publisher for a canonical URI. Raises StorageError if no guarantee is known."""
     scheme = uri.partition(":")[0]
     if scheme not in _PUBLISHERS:
         raise StorageError(

@@ -1,8 +1,8 @@
 """Any file system that the running Spark session can reach, through Hadoop's FileSystem.
 
-For what has no client of its own here, HDFS first of all. Every call crosses from Python to the JVM of a classic
-session, and bytes cross in blocks; bulk reads are an order of magnitude slower than the other backends'.
-Which file systems can be written to is decided in `hadoop_publish`.
+For file systems without another backend here, above all HDFS. Every call crosses from Python to the JVM of a classic
+session, and bytes cross in blocks; bulk reads are ten times slower than those of the other backends.
+``publish.py`` decides which file systems can be written to.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ __all__ = ["HadoopStorage"]
 
 
 class HadoopStorage:
-    """The files below a canonical URI, as a classic Spark session sees them. Stays in the driver."""
+    """The files below a canonical URI, through a classic Spark session. Only for the driver."""
 
     __slots__ = ("_file_system", "_gateway", "_uri")
 
     def __init__(self, uri: str, spark: Any) -> None:
         if getattr(spark, "_jvm", None) is None:
             raise InvalidArgumentError(
-                f"{uri} is reached through the JVM of a classic Spark session",
+                f"{uri} can only be reached through the JVM of a classic Spark session",
                 found=type(spark).__name__,
                 hint="pass a session that was not made for Spark Connect and is not stopped",
             )
@@ -52,7 +52,7 @@ class HadoopStorage:
     def _open(self, configuration: Any) -> Any:
         hadoop = self._gateway.jvm.org.apache.hadoop.fs
         if split(self._uri)[0] == "file":
-            # Below the layer that adds .crc files: those would be wrong after any other program's write.
+            # Without the layer that adds .crc files: they would be wrong after another program's write.
             return hadoop.FileSystem.getLocal(configuration).getRawFileSystem()
         return hadoop.FileSystem.get(self._path("").toUri(), configuration)
 
@@ -67,7 +67,7 @@ class HadoopStorage:
     def __reduce__(self) -> NoReturn:
         raise StorageError(
             f"{self._uri} cannot be sent to another process",
-            found="a storage that lives in the driver's JVM",
+            found="a storage in the driver's JVM",
             hint="keep the index on an object store if Spark tasks are to read or write it",
         )
 
@@ -104,7 +104,7 @@ class HadoopStorage:
             self._publish(file, views, self._publisher().create)
 
     def prove_writable(self) -> None:
-        """Raise StorageError where no file can be put, or where two writers could put the same."""
+        """Raise StorageError if no file can be put, or if two writers could put the same one."""
         with translated(f"could not write to {self._uri}"):
             self._publisher()
             probe = self._path(temporary_name())
@@ -130,7 +130,7 @@ class HadoopStorage:
                 self._file_system.delete(file, False)
 
     def _path(self, path: str) -> Any:
-        # One string, because Path(parent, child) takes a colon in the child for a scheme.
+        # One string: Path(parent, child) would read a colon in the child as a scheme.
         return self._gateway.jvm.org.apache.hadoop.fs.Path(f"{self._uri}/{path}")
 
     def _publisher(self) -> Publisher:
@@ -173,7 +173,7 @@ class HadoopStorage:
 
 
 def _unless_missing(question: Callable[[Any], Any], path: Any) -> Any:
-    """The answer, or None if nothing is there, or no longer is."""
+    """Return the result, or None if the file does not exist, or no longer does."""
     try:
         return question(path)
     except Exception as error:

@@ -1,6 +1,6 @@
-"""Local files that appear whole or not at all, and stay after a power cut (POSIX).
+"""Writes local files that appear whole or not at all, and survive a power cut (POSIX).
 
-The bytes are synced before the name exists, the directory after it: a name that survives always has its bytes.
+The bytes are synced before the name exists, the directory after it: a name that survives always has all its bytes.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _MOST_ATTEMPTS = 100
 
 
 def write_temporary(directory: Path, views: Iterable[memoryview], permissions: Permissions | None = None) -> Path:
-    """A new file in `directory`, which is made if needed, with these bytes on disk, under a name nobody lists.
+    """Write these bytes to a new file in `directory`, under a temporary name. Makes the directory if needed.
 
-    The file and new directories get `permissions`; without, what the process gives its files.
+    The file and new directories get `permissions`; by default, those of the process.
     """
     temporary, stream = _create(directory, permissions)
     try:
@@ -47,22 +47,22 @@ def write_temporary(directory: Path, views: Iterable[memoryview], permissions: P
 
 
 def publish_over(temporary: Path, target: Path) -> None:
-    """Give the file its name, replacing what had it."""
+    """Give the file its name, and replace a file of that name."""
     try:
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    # If a `delete` has already taken the file and its directory with it, nothing is left to sync.
+    # If a `delete` has already removed the file and its directory, there is nothing to sync.
     with suppress(FileNotFoundError):
         sync_directory(target.parent)
 
 
 def publish_new(temporary: Path, target: Path) -> None:
-    """Give the file its name if the name is free. Raises AlreadyExistsError if it is not.
+    """Give the file its name. Raises AlreadyExistsError if the name exists.
 
-    A hard link is the one POSIX call that fails when the name is taken *and* shows the whole content at once: rename
-    replaces silently, and O_EXCL shows an empty file first. Without hard links there is no safe way, so it is refused.
+    A hard link is the only POSIX call that fails if the name exists *and* shows the whole content at once: rename
+    replaces silently, and O_EXCL shows an empty file first. A file system without hard links is refused.
     """
     try:
         _link(temporary, target)
@@ -72,7 +72,7 @@ def publish_new(temporary: Path, target: Path) -> None:
 
 
 def prove_single_winner(directory: Path) -> None:
-    """Raise StorageError unless a name in `directory` can be given once only. Leaves nothing behind."""
+    """Raise StorageError unless a name in `directory` can be created only once. Leaves no file."""
     name = directory / temporary_name()
     try:
         publish_new(write_temporary(directory, [memoryview(b"first")]), name)
@@ -91,12 +91,12 @@ def _link(temporary: Path, target: Path) -> None:
     try:
         target.hardlink_to(temporary)
     except FileExistsError as error:
-        # On NFS a lost answer makes the client ask again, and the second answer is "exists" for the first one's
-        # link. Only our own link raises the count.
+        # On NFS a lost answer makes the client repeat the call, and the second answer is "exists" because of the first
+        # link. Only our own link raises the link count.
         if temporary.stat().st_nlink == 1:
             raise AlreadyExistsError(
                 f"could not create {target}",
-                found="a file that another writer put there first",
+                found="a file that another writer created first",
                 hint="read what the other writer stored, then try the next name",
             ) from error
     except OSError as error:
@@ -117,8 +117,8 @@ def _create(directory: Path, permissions: Permissions | None) -> tuple[Path, Bin
             _make_directories(directory, permissions)
             return temporary, temporary.open("xb")
         except FileNotFoundError:
-            # A `delete` removed the directory, empty as it still was, between the two calls. Once the temporary
-            # file is in it, it stays.
+            # A `delete` removed the empty directory between the two calls. Once the temporary
+            # file is in it, the directory stays.
             attempts += 1
             if attempts == _MOST_ATTEMPTS:
                 raise

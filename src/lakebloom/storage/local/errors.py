@@ -1,4 +1,4 @@
-"""What the operating system raises, as the errors of lakebloom."""
+"""Translates errors of the operating system to errors of lakebloom."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_FILE", "translated", "translation"]
 
-# There are no directories in a storage, so a directory where a file was asked for is nothing.
+# A storage has no directories: a directory in the place of a file means that there is no file.
 NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 @contextmanager
 def translated(attempt: str, *, missing: tuple[type[OSError], ...] = (FileNotFoundError,)) -> Iterator[None]:
-    """Raises what the operating system raises in this block as the errors of lakebloom."""
+    """Translate errors of the operating system in this block to errors of lakebloom."""
     try:
         yield
     except LakebloomError:
-        raise  # NotFoundError is a FileNotFoundError as well
+        raise  # NotFoundError is also a FileNotFoundError
     except OSError as error:
         raise translation(error, attempt, missing=missing) from error
 
@@ -30,7 +30,7 @@ def translated(attempt: str, *, missing: tuple[type[OSError], ...] = (FileNotFou
 def translation(
     error: OSError, attempt: str, *, missing: tuple[type[OSError], ...] = (FileNotFoundError,)
 ) -> StorageError:
-    """Return the error of lakebloom for one of the operating system."""
+    """Return the error of lakebloom for an error of the operating system."""
     if isinstance(error, missing):
         return NotFoundError(attempt, found=_reason(error), hint="check the path; it may have been vacuumed")
     if isinstance(error, PermissionError):

@@ -1,13 +1,13 @@
-"""Taking a file's place only if it is the file that was seen (Linux: renameat2 with RENAME_EXCHANGE).
+"""Replaces a file only if it is still the file that was read (Linux: renameat2 with RENAME_EXCHANGE).
 
-A rename replaces whatever has the name at that moment, also a version that another writer has just published. An
-exchange gives back what had the name, so that it can be looked at and, if need be, put back:
+A rename replaces any file of that name, also a version that another writer has just published. An exchange keeps the
+replaced file under the temporary name, so that it can be checked and, if necessary, put back:
 
-    exchange(new, name)     out comes what was seen: done
-                            out comes another file: exchange again. If ours comes out now, the other file has its name
-                            back. If a third one comes out, it was published since, and goes back in the same way
+    exchange(new, name)     the file that was read comes out: done
+                            another file comes out: exchange again. If ours comes out now, the other file has its name
+                            back. If a third one comes out, it was published since, and is put back in the same way
 
-Readers may see the new file for that moment. A process that is killed in it leaves the other writer's file under the
+Readers may see the new file for that moment. A process that is killed then leaves the other writer's file under the
 temporary name.
 """
 
@@ -28,10 +28,10 @@ _UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNO
 
 
 def replace_if_same(temporary: Path, target: Path, is_same: Callable[[os.stat_result], bool]) -> bool:
-    """Let a new file take the place of one that ``is_same`` knows; return False where another file has the name.
+    """Replace the file for which ``is_same`` is true by a new one; return False if another file has the name.
 
-    Afterwards the file under the temporary name is of no use to anybody. Where files cannot be exchanged, the name is
-    looked at just before it is replaced. Raises FileNotFoundError where nothing has the name.
+    Afterwards nobody needs the file under the temporary name. If files cannot be exchanged, the name is checked just
+    before it is replaced. Raises FileNotFoundError if no file has the name.
     """
     put = _identity(temporary.stat())
     if not _exchanged(temporary, target):
@@ -43,11 +43,11 @@ def replace_if_same(temporary: Path, target: Path, is_same: Callable[[os.stat_re
     if is_same(status):
         return True
     out = _identity(status)
-    while True:  # what came out was published after what was put in its place, until that itself comes out
+    while True:  # each file that comes out is newer than the one put in, until ours comes out
         try:
             _exchanged(temporary, target)
         except FileNotFoundError:
-            return False  # and was removed since
+            return False  # and another process removed it since
         before, put, out = put, out, _identity(temporary.stat())
         if out == before:
             return False
@@ -58,7 +58,7 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """Exchange two files; False where this system or file system cannot. Raises OSError."""
+    """Exchange two files; return False if the system or file system cannot. Raises OSError."""
     call = _renameat2()
     if call is None:
         return False
@@ -72,7 +72,7 @@ def _exchanged(one: Path, other: Path) -> bool:
 
 @functools.cache
 def _renameat2() -> Any:
-    """Return the call of the C library, None where it has none."""
+    """Return the function of the C library, None if there is none."""
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if call is not None:
         call.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]

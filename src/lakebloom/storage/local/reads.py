@@ -1,8 +1,8 @@
-"""Reading local files into memory of our own.
+"""Reads local files into memory.
 
-Nothing is memory-mapped. A map of a file that is cut short, written over or unreadable ends the whole process (SIGBUS);
-a read of it is an error like any other. No descriptor outlives its call, so an index of any number of segments is read
-with a single one.
+Nothing is memory-mapped. If a mapped file is truncated, overwritten or unreadable, the whole process ends (SIGBUS); a
+read only raises an error. Each call closes its descriptor, so reading an index with many segments needs only one at a
+time.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 __all__ = ["FileIdentity", "identity", "read_parts", "read_whole"]
 
 FileIdentity: TypeAlias = tuple[int, int, int, int, int]
-# A pipe that somebody put among the files must not be waited for, and a link not be followed.
+# Do not wait for a pipe among the files, and do not follow a link.
 _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 def identity(file: str) -> FileIdentity:
-    """What changes when a file is replaced or written to. Costs a microsecond. Raises NotFoundError."""
+    """Return what changes if a file is replaced or written to. Takes a microsecond. Raises NotFoundError."""
     try:
         status = os.lstat(file)
     except OSError as error:
@@ -38,7 +38,7 @@ def identity(file: str) -> FileIdentity:
 
 
 def read_whole(file: str) -> memoryview:
-    """The whole file. Raises NotFoundError and the other errors of a storage."""
+    """Return the whole file. Raises NotFoundError and the other errors of a storage."""
     try:
         descriptor, size_bytes = _open(file)
         try:
@@ -50,11 +50,11 @@ def read_whole(file: str) -> memoryview:
 
 
 def read_parts(file: str, ranges: Sequence[tuple[int, int]]) -> Views:
-    """The bytes of each (offset, length). Raises as ``read_whole`` does, and StorageError beyond the end."""
+    """Return the bytes of each (offset, length). Raises as ``read_whole`` does, and StorageError beyond the end."""
     try:
         descriptor, size_bytes = _open(file)
         try:
-            # What is asked for may be nonsense, and must not be allocated before the file is known to have it.
+            # Check the ranges against the file's size before allocating: they may be wrong.
             views = [
                 memoryview(_read_at(descriptor, offset, max(0, min(length, size_bytes - offset))))
                 for offset, length in ranges
@@ -74,7 +74,7 @@ def _open(file: str) -> tuple[int, int]:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise NotFoundError(
-                f"could not read {file}", found="a directory, a pipe or a device", hint="check what was put there"
+                f"could not read {file}", found="a directory, a pipe or a device", hint="check the path"
             )
     except BaseException:
         os.close(descriptor)
@@ -83,7 +83,7 @@ def _open(file: str) -> tuple[int, int]:
 
 
 def _read_at(descriptor: int, offset: int, length: int) -> bytes:
-    """As many of the bytes as there are: the system returns less than asked for at the end, and above 2 GiB."""
+    """Read until the buffer is full or the file ends: one call returns at most 2 GiB."""
     data = os.pread(descriptor, length, offset)
     if len(data) == length or not data:
         return data
@@ -96,7 +96,7 @@ def _read_at(descriptor: int, offset: int, length: int) -> bytes:
 
 def _translated(error: OSError | MemoryError, file: str) -> StorageError:
     if isinstance(error, StorageError):
-        return error  # NotFoundError is a FileNotFoundError as well
+        return error  # NotFoundError is also a FileNotFoundError
     if isinstance(error, MemoryError):
         return StorageError(
             f"could not read {file}", found="more than fits into memory", hint="check who wrote the file"

@@ -1,9 +1,9 @@
 """Files on local disk, or on anything mounted there that has hard links.
 
-Reads are copies (`local_reads`): whatever happens to a file afterwards, what was read of it stays.
+Reads are copies (``reads.py``): later changes of a file do not change what was read.
 
-The base may be a symbolic link, or lie behind one. Below it no link is followed: what a link leads to is somebody
-else's, and is neither listed nor read, written or deleted. A link itself is left where it is.
+The base may be a symbolic link, or be below one. Below the base no link is followed: its target is not part of the
+index, and is not listed, read, written or deleted. The link itself stays.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LocalStorage"]
 
-# Why a directory stays where it is: files in it, not ours to remove, a link, or a mount point.
+# Why a directory cannot be removed: not empty, no permission, a link, or a mount point.
 _DIRECTORY_STAYS = frozenset(
     {errno.ENOTEMPTY, errno.EEXIST, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EBUSY, errno.EROFS}
 )
@@ -64,7 +64,7 @@ class LocalStorage:
         return read_parts(file, ranges) if ranges else []
 
     def file(self, path: str) -> str:
-        """The file of a path, as the operating system names it."""
+        """Return the file's path in the operating system."""
         return self._file(check_path(path))
 
     def write(self, path: str, data: Buffers) -> None:
@@ -82,13 +82,13 @@ class LocalStorage:
             publish_new(write_temporary(file.parent, views, self._permissions()), file)
 
     def prove_single_winner(self) -> None:
-        """Raise StorageError where the file system has no hard links, or lets two writers have the same name."""
+        """Raise StorageError if the file system has no hard links, or lets two writers create the same file."""
         base = self._locate("")
         with translated(f"could not create a file in {base}"):
             prove_single_winner(base)
 
     def prove_writable(self) -> None:
-        """Raise LocationNotWritableError where no file can be put; StorageError as ``prove_single_winner``."""
+        """Raise LocationNotWritableError if no file can be put; StorageError as ``prove_single_winner``."""
         base = self._locate("")
         try:
             with leaving_no_directories(base):
@@ -113,7 +113,7 @@ class LocalStorage:
         """See Storage.delete. Nothing is synced: a file that comes back after a crash can be deleted again."""
         file = self._locate(check_path(path))
         if self._link_above(path):
-            return  # nothing is there: what the link leads to is not ours
+            return  # the target of a link is not part of the storage
         with translated(f"could not delete {file}"):
             with suppress(*NO_FILE):
                 file.unlink()
@@ -126,11 +126,11 @@ class LocalStorage:
         return Path(to_local_path(self.uri), path)
 
     def _file(self, path: str) -> str:
-        # As text: making a Path takes longer than reading a small file.
+        # A string, because making a Path takes longer than reading a small file.
         return f"{to_local_path(self.uri).rstrip('/')}/{path}"
 
     def _link_above(self, path: str) -> str:
-        """The first symbolic link among the directories of a path below the base, or nothing."""
+        """Return the first symbolic link among the directories of a path below the base, or ''."""
         at = path.find("/")
         while at >= 0:
             directory = self._file(path[:at])
@@ -140,19 +140,19 @@ class LocalStorage:
         return ""
 
     def _unlinked(self, path: str) -> str:
-        """The file of a path that leads through no link. Raises NotFoundError: behind a link is nothing of ours."""
+        """Return the file of a path. Raises NotFoundError for a path through a link."""
         if link := self._link_above(path):
             raise NotFoundError(f"could not read {self._file(path)}", found=f"{link} is a symbolic link", hint=_LINKS)
         return self._file(path)
 
     def _place(self, path: str) -> Path:
-        """Where a new file goes. Raises StorageError where that leads through a link."""
+        """Return the file to write to. Raises StorageError for a path through a link."""
         if link := self._link_above(path):
             raise StorageError(f"could not write {self._file(path)}", found=f"{link} is a symbolic link", hint=_LINKS)
         return self._locate(path)
 
     def folders(self) -> Iterator[str]:
-        """The names of the directories right below the base, links to directories too."""
+        """Return the names of the directories directly below the base, links included."""
         missing = suppress(FileNotFoundError, NotADirectoryError)
         with translated(f"could not list {self.uri}"), missing, os.scandir(self._locate("")) as found:
             yield from sorted(entry.name for entry in found if entry.is_dir())
@@ -167,10 +167,10 @@ class LocalStorage:
         base = self._locate("")
         while directory != base:
             try:
-                # rmdir decides and acts in one step: it cannot take a file that another writer has just put there.
+                # rmdir is atomic: it cannot remove a directory in which another writer has just put a file.
                 directory.rmdir()
             except FileNotFoundError:
-                pass  # another deleter was faster; the parent may be empty now
+                pass  # another process removed it; the parent may be empty now
             except OSError as error:
                 if error.errno in _DIRECTORY_STAYS:
                     return
@@ -183,7 +183,7 @@ def _walk(directory: Path, prefix: str) -> Iterator[StoredFile]:
         with os.scandir(directory) as found:
             entries = sorted(found, key=lambda entry: entry.name)
     except (FileNotFoundError, NotADirectoryError):
-        return  # never there, or gone since its parent was read
+        return  # missing, or removed since its parent was read
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
             yield from _walk(Path(entry.path), f"{prefix}{entry.name}/")
@@ -193,5 +193,5 @@ def _walk(directory: Path, prefix: str) -> Iterator[StoredFile]:
         except FileNotFoundError:
             continue  # deleted since its directory was read
         if stat.S_ISREG(status.st_mode):
-            # Rounded down, as Java's File.lastModified does: both have to see the same file.
+            # Rounded down, as Java's File.lastModified does: both must see the same identity.
             yield StoredFile(prefix + entry.name, status.st_size, status.st_mtime_ns // 1_000_000)

@@ -1,9 +1,9 @@
 """Names of unfinished files.
 
-A file is written under such a name and then renamed or linked to its own, so that no reader sees half of it. A crash
-leaves it behind. Listings leave these names out; ``Storage.temporaries`` finds them for a vacuum.
+A file is written under such a name and then renamed or linked to its final one, so that no reader sees half of it. A
+crash leaves the temporary file. Listings omit these names; ``Storage.temporaries`` finds them for vacuum.
 
-The name does not contain the target's: a target whose name is as long as the file system allows still has room.
+The name does not contain the target's name, which may be as long as the file system allows.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _NAME = re.compile(r"\.lakebloom-[0-9a-f]{32}\.tmp")
 
 
 def temporary_name(digits: str = "") -> str:
-    """A name that nobody has used, or the one with these 32 hexadecimal digits. Its dot hides it from Spark as well."""
+    """Return a new name, or the one with these 32 hexadecimal digits. The dot hides it from Spark, too."""
     return f".lakebloom-{digits or uuid.uuid4().hex}.tmp"
 
 
 def is_temporary(path: str) -> bool:
-    """Whether the last segment of `path` is a name that `temporary_name` gives."""
+    """Tell whether the last segment of `path` is a name made by `temporary_name`."""
     return _NAME.fullmatch(path.rpartition("/")[2]) is not None

@@ -1,14 +1,14 @@
-"""From a URI and options to an obstore client.
+"""Makes an obstore client from a URI and options.
 
-Only the bucket goes into the URL that obstore parses; paths are joined to it by hand, because a URL parser would decode
-a '%20' that is part of a file's name.
+Only the bucket is part of the URL that obstore parses; paths are joined by hand, because a URL parser would decode a
+'%20' in the name of a file.
 
 Options are obstore's own configuration keys (``endpoint``, ``region``, ``access_key_id`` …, with or without their
 ``aws_`` / ``azure_`` / ``google_`` prefix), its client options (``allow_http``, ``timeout`` …), ``max_retries`` and
-``retry_timeout``. What is not given is taken from the environment, as the vendors' tools do.
+``retry_timeout``. Missing options come from the environment, as in the vendors' tools.
 
-A store that accepts a request and never answers is given up: an attempt after ``timeout``, and none is begun later than
-``retry_timeout`` after the first. obstore alone would try for three and a half minutes.
+A request that gets no answer fails: each attempt after ``timeout``, and no attempt starts later than
+``retry_timeout`` after the first. obstore's default is to retry for three and a half minutes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["connect"]
 
 _ALLOW_HTTP_VARIABLE = "AWS_ALLOW_HTTP"
-# obstore takes these in another argument than the store's own keys.
+# obstore takes these in another argument than the keys of the store.
 _CLIENT_KEYS = frozenset(
     {
         "allow_http",
@@ -58,12 +58,12 @@ _MOST_RETRIES, _RETRY_TIMEOUT = 5, timedelta(seconds=25)
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|min)?")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, None: 1.0}
 
-# Memory belongs to the process, so every storage opened on the same authority has to find the same store.
+# All storages in this process that are opened on the same authority share one store in memory.
 _MEMORY_STORES: dict[str, obstore.store.MemoryStore] = {}
 
 
 def connect(uri: str, options: Mapping[str, str]) -> ObjectStore:
-    """The client for the bucket (S3, GCS), container (Azure) or process memory that a canonical URI names."""
+    """Return the client for the bucket (S3, GCS), container (Azure) or process memory of a canonical URI."""
     scheme, authority, _ = split(uri)
     if scheme == "memory":
         _refuse_options(uri, options)
@@ -85,7 +85,7 @@ def _arguments(options: Mapping[str, str]) -> dict[str, Any]:
     retries: dict[str, Any] = {"max_retries": _MOST_RETRIES, "retry_timeout": _RETRY_TIMEOUT}
     arguments: dict[str, Any] = {"config": {}, "client_options": dict(_LIMITS), "retry_config": retries}
     if allow_http := os.environ.get(_ALLOW_HTTP_VARIABLE):
-        arguments["client_options"]["allow_http"] = allow_http  # obstore does not look once it is given other limits
+        arguments["client_options"]["allow_http"] = allow_http  # otherwise obstore ignores it
     for key, value in options.items():
         name = key.lower()
         if name in _CLIENT_KEYS:
@@ -102,7 +102,7 @@ def _arguments(options: Mapping[str, str]) -> dict[str, Any]:
 def _duration(text: str) -> timedelta:
     match = _DURATION.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"retry_timeout is a time such as 25s, not {text!r}")
+        raise ValueError(f"retry_timeout must be a time such as 25s, not {text!r}")
     return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
 
 

@@ -1,16 +1,16 @@
-"""Proof that a store lets one writer through, found before the first commit and remembered for the process.
+"""Proves that only one writer can create an object, before the first commit and once for each process.
 
-Some servers that speak S3, and proxies in front of others, ignore If-None-Match and answer 200: two writers would both
-believe that they committed the same version, and one commit would be lost. So the first put-if-absent to a bucket is
-preceded by two others, of a key that nobody else uses:
+Some servers with an S3 interface, and some proxies, ignore If-None-Match and answer 200: two writers would both
+believe that they committed the same version, and one commit would be lost. So two test requests go before the first
+put-if-absent to a bucket, to a key that nobody else uses:
 
     PUT  probe "first"     must be stored
     PUT  probe "second"    must be refused
     GET  probe             must be "first"
     DELETE probe
 
-Only writers pay for it, once for each bucket and process. The probe has the name of an unfinished file: no listing
-shows it, and a vacuum removes what a crash leaves.
+Only writers pay for it, once for each bucket and process. The test object has the name of an unfinished file: no
+listing shows it, and vacuum removes it after a crash.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _HINT = "keep the index on a store that honours If-None-Match, on HDFS or on loc
 def prove_single_winner(store: ObjectStore, bucket_uri: str, base: str, options: Mapping[str, str]) -> bool:
     """Raise StorageError unless the store refuses to create an object that exists.
 
-    Asks it once in a process, and tells whether that was now.
+    Tests each bucket once in a process, and tells whether this call did.
     """
     key = bucket_uri, frozenset(options.items())
     if key in _PROVEN or bucket_uri.startswith("memory:"):
@@ -55,7 +55,7 @@ def prove_single_winner(store: ObjectStore, bucket_uri: str, base: str, options:
         try:
             _probe(store, probe, name, options)
         finally:
-            # Whoever may not delete can still commit.
+            # A writer without permission to delete can still commit.
             with suppress(Exception):
                 obstore.delete(store, probe)
     _PROVEN.add(key)
@@ -63,13 +63,13 @@ def prove_single_winner(store: ObjectStore, bucket_uri: str, base: str, options:
 
 
 def prove_writable(store: ObjectStore, bucket_uri: str, base: str, options: Mapping[str, str]) -> None:
-    """Raise StorageError unless an object can be put below ``base``, and ``prove_single_winner`` is content."""
+    """Raise StorageError unless an object can be put below ``base``, and as ``prove_single_winner`` does."""
     if prove_single_winner(store, bucket_uri, base, options) or bucket_uri.startswith("memory:"):
         return
     probe = f"{base}/{temporary_name()}" if base else temporary_name()
     with translated(f"could not write to {_name(bucket_uri, options)}", options):
         obstore.put(store, probe, _FIRST)
-        # Whoever may not delete can still commit.
+        # A writer without permission to delete can still commit.
         with suppress(Exception):
             obstore.delete(store, probe)
 
@@ -80,13 +80,13 @@ def _probe(store: ObjectStore, probe: str, name: str, options: Mapping[str, str]
         obstore.put(store, probe, _SECOND, mode="create")
     except (TakenError, PreconditionError) as error:
         if bytes(obstore.get(store, probe).bytes()) != _FIRST:
-            raise _refusal(name, "a store that refuses to create an object twice, and replaces it all the same") from (
+            raise _refusal(name, "a store that refuses to create an object twice, but replaces it") from (
                 cause_of(error, options)
             )
         return
     except (NotSupportedError, NotImplementedError, GenericError, StorageError) as error:
         if isinstance(error, (GenericError, StorageError)) and _NOT_IMPLEMENTED not in str(error):
-            raise  # not reached, or not allowed: that says nothing of the store
+            raise  # not reached, or not allowed: no answer to the test
         found = f"a store without conditional writes ({redacted(error, options)})"
         raise _refusal(name, found) from cause_of(error, options)
     raise _refusal(name, "a store that ignores If-None-Match: it created the same object twice")

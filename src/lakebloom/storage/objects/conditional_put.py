@@ -1,9 +1,9 @@
-"""Creating an object that must not exist yet, when answers get lost.
+"""Creates an object that must not exist yet, even if answers get lost.
 
-The PUT carries If-None-Match: *, so the store lets one writer through. What the writer hears is another matter: the
-connection may break after the store has acted, and a retry (obstore's own, or ours) is then told "exists" about the
-writer's own object. Taking that for a lost race would commit the same work twice. So each PUT carries a mark that only
-its writer knows, and an unclear answer is settled by reading the object back:
+The PUT has If-None-Match: *, so the store lets one writer through. But the answer may get lost: the connection may
+break after the store has created the object, and a retry (obstore's, or ours) is then told "exists" about the writer's
+own object. If that counted as a lost race, the same work would be committed twice. So each PUT has a mark that only
+its writer knows, and the writer reads the object back after an unclear answer:
 
     answer                    object read back     outcome
     created                   -                    ours
@@ -11,7 +11,7 @@ its writer knows, and an unclear answer is settled by reading the object back:
     exists, or no answer      another mark         AlreadyExistsError
     exists, or no answer      none                 once more: the PUT did not arrive, or collided with a delete
 
-A store that drops metadata leaves no mark; then the bytes are compared.
+If the store drops metadata, the bytes are compared instead.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 __all__ = ["OUTCOME_UNKNOWN", "create_object"]
 
-OUTCOME_UNKNOWN = "it is not known whether the file was stored, or still will be: look for it before trying again"
+OUTCOME_UNKNOWN = "the file may or may not have been stored: look for it before trying again"
 _ATTEMPTS = 3
-# Letters only: Azure allows no dashes in names of metadata, and some proxies drop headers with underscores.
+# Letters only: Azure allows no dashes in metadata names, and some proxies drop headers with underscores.
 _MARK = "lakebloomwriter"
 
 
 class _Owner(enum.Enum):
-    """Whose object a read-back found."""
+    """Which writer's object was read back."""
 
     NOBODY = enum.auto()
     OURS = enum.auto()
@@ -62,7 +62,7 @@ def create_object(store: ObjectStore, key: str, data: memoryview, *, shown_as: s
             if owner is _Owner.ANOTHER:
                 raise AlreadyExistsError(
                     f"could not create {shown_as}",
-                    found="an object that another writer put there first",
+                    found="an object that another writer created first",
                     hint="read what the other writer stored, then try the next name",
                 ) from cause_of(error, options)
             if attempt == _ATTEMPTS:

@@ -1,4 +1,4 @@
-"""What obstore raises, as the errors of lakebloom."""
+"""Translates errors of obstore to errors of lakebloom."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TRY_AGAIN = "check that the store can be reached, then try again"
 
 @contextmanager
 def translated(attempt: str, options: Mapping[str, str], *, hint: str = _TRY_AGAIN) -> Iterator[None]:
-    """Raises what obstore raises in this block as the errors of lakebloom, without the values of secret options.
+    """Translate errors of obstore in this block to errors of lakebloom, without the values of secret options.
 
     Raises StorageError at once in a fork of a process that has used an object store.
     """
@@ -29,7 +29,7 @@ def translated(attempt: str, options: Mapping[str, str], *, hint: str = _TRY_AGA
     try:
         yield
     except LakebloomError:
-        raise  # NotFoundError is a FileNotFoundError as well
+        raise  # NotFoundError is also a FileNotFoundError
     except BaseException as error:
         if not _comes_from_obstore(error):
             raise
@@ -38,8 +38,8 @@ def translated(attempt: str, options: Mapping[str, str], *, hint: str = _TRY_AGA
 
 
 def _comes_from_obstore(error: BaseException) -> bool:
-    # A range that starts beyond the end of an object, fetched together with its neighbours, panics in Rust. The panic
-    # arrives as a BaseException that cannot be imported, and would pass through every `except Exception`.
+    # A range beyond the end of an object, if fetched together with its neighbours, panics in Rust. The panic
+    # is a BaseException that cannot be imported, and no `except Exception` catches it.
     return (
         isinstance(error, (BaseError, OSError, ValueError, NotImplementedError))
         or type(error).__name__ == "PanicException"

@@ -1,9 +1,9 @@
-"""What an object store said, without the secrets it was configured with.
+"""Texts of an object store's errors, without the secrets of its configuration.
 
-obstore hides the URLs of Azure requests, but a value it cannot parse is printed as it is, and stores may echo what they
-were sent. Every option is taken for a secret unless it is known not to be one; of the public ones, passwords and
-queries inside URLs are secrets. What is known to be secret is remembered for all texts of lakebloom
-(``display.secrets``); here is what only the answers of stores can hold.
+obstore hides the URLs of Azure requests, but prints a value that it cannot parse, and stores may repeat what they
+were sent. Every option counts as a secret unless it is known to be public; inside public URLs, passwords and queries
+are secrets. ``display.secrets`` removes known secrets from all texts of lakebloom; this module handles what only
+answers of stores contain.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _ECHOES = (
 
 
 class StorageOptions(dict[str, str]):
-    """Options of a store, whose text shows no value that may be secret: tools print the variables of a traceback."""
+    """Options of a store. Their text shows no secret value, because tools print the variables of a traceback."""
 
     def __repr__(self) -> str:
         shown = {key: without_secrets(value) if _bare(key) in _PUBLIC_KEYS else "***" for key, value in self.items()}
@@ -68,26 +68,26 @@ class StorageOptions(dict[str, str]):
 
 
 def remember_secrets(options: Mapping[str, str]) -> None:
-    """Star out the secrets among these options and in the environment from now on."""
+    """From now on, replace the secrets among these options and in the environment by asterisks."""
     remember(_secrets(options))
     remember(value for name, value in os.environ.items() if _SECRET_VARIABLE.match(name))
 
 
 def redacted(error: BaseException, options: Mapping[str, str]) -> str:
-    """The first paragraph of an error's text, on one line, secrets starred out.
+    """Return the first paragraph of an error's text on one line, with asterisks for secrets.
 
     >>> redacted(ValueError("bad token s3cr3t"), {"token": "s3cr3t"})
     'ValueError: bad token ***'
     """
     remember_secrets(options)
-    # obstore adds a dump of its own structures that helps no reader.
+    # obstore adds a dump of its internal structures, which helps nobody.
     text = " ".join(_cleaned(str(error).partition("\n\nDebug source")[0]).split())
     shortened = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
     return f"{type(error).__name__}: {shortened}"
 
 
 def cause_of(error: BaseException, options: Mapping[str, str]) -> BaseException | None:
-    """The error itself, to be shown as the cause of a translated one, unless it or its own causes show a secret."""
+    """Return the error as the cause of a translated one; None if it, or a cause of it, shows a secret."""
     remember_secrets(options)
     shown: BaseException | None = error
     while shown is not None:
@@ -99,7 +99,7 @@ def cause_of(error: BaseException, options: Mapping[str, str]) -> BaseException 
 
 
 def without_userinfo(url: str) -> str:
-    """A URL that may be shown."""
+    """Return a URL without its user and password."""
     return without_secrets(url)
 
 

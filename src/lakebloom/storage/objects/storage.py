@@ -1,8 +1,8 @@
 """S3, Google Cloud Storage, Azure and process memory, through obstore.
 
-A PUT shows its object whole or not at all, so nothing temporary is needed. `put_if_absent` is a conditional PUT; that
-the store honours If-None-Match is proven before the first one (`conditional_proof`). Reads are plain GETs of the key:
-nothing is listed, and no metadata is asked for first.
+A PUT shows its object whole or not at all, so temporary objects are not needed. `put_if_absent` is a conditional PUT;
+``conditional_proof.py`` proves before the first one that the store honours If-None-Match. Reads are plain GETs of the
+key: no listing, and no request for metadata.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _MILLISECOND = timedelta(milliseconds=1)
 class ObjectStorage:
     """The objects below a canonical URI.
 
-    Pickles as its URI and options, and connects again when it is unpickled. A ``memory:`` storage finds its data only
-    in the process that wrote them.
+    Pickles as its URI and options, and connects again when it is unpickled. A ``memory:`` storage has its data only
+    in the process that wrote it.
     """
 
     __slots__ = ("_base", "_options", "_store", "_uri")
@@ -63,7 +63,7 @@ class ObjectStorage:
         return self._uri
 
     def __repr__(self) -> str:
-        return f"ObjectStorage({self._uri!r})"  # never the options: they hold secrets
+        return f"ObjectStorage({self._uri!r})"  # without the options, which are secret
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (ObjectStorage, (self._uri, self._options))
@@ -78,14 +78,14 @@ class ObjectStorage:
         """See Storage.read_ranges. Ranges less than 1 MiB apart are fetched by one request."""
         key = self._key(check_path(path))
         check_ranges(ranges)
-        wanted = [(offset, length) for offset, length in ranges if length]  # obstore refuses empty ones
+        wanted = [(offset, length) for offset, length in ranges if length]  # obstore refuses empty ranges
         attempt = f"could not read {_described(ranges)} of {self._shown(path)}"
         with translated(attempt, self._options, hint=_RANGE_HINT):
             if wanted:
                 starts, lengths = zip(*wanted, strict=True)
                 fetched = iter(obstore.get_ranges(self._store, key, starts=starts, lengths=lengths))
             elif ranges:
-                obstore.head(self._store, key)  # a missing object is an error even if nothing is read from it
+                obstore.head(self._store, key)  # raises for a missing object, although nothing is read
         views = [memoryview(next(fetched)) if length else memoryview(b"") for _, length in ranges]
         for (offset, length), view in zip(ranges, views, strict=True):
             check_length(self._shown(path), offset, length, len(view))
@@ -106,13 +106,13 @@ class ObjectStorage:
             )
 
     def read_version(self, path: str) -> tuple[memoryview, ObjectVersion]:
-        """Return an object whole, and which version of it this is."""
+        """Return a whole object, and its version."""
         key = self._key(check_path(path))
         with translated(f"could not read {self._shown(path)}", self._options):
             return read_version(self._store, key)
 
     def replace_version(self, path: str, data: Buffers, seen: ObjectVersion) -> None:
-        """Store an object in the place of the version that was seen. Raises StorageError where it is another now."""
+        """Replace a version of an object. Raises StorageError if the object has another version now."""
         scheme, authority, _ = split(self._uri)
         key = self._key(check_new_path(path))
         replace_version(self._store, f"{scheme}://{authority}", key, as_views(data), seen, self._options)
@@ -127,12 +127,12 @@ class ObjectStorage:
             create_object(self._store, key, view, shown_as=shown, options=self._options)
 
     def prove_single_winner(self) -> None:
-        """Raise StorageError where the store lets two writers create the same object. Asks it once in a process."""
+        """Raise StorageError if the store lets two writers create the same object. Tests it once in a process."""
         scheme, authority, _ = split(self._uri)
         prove_single_winner(self._store, f"{scheme}://{authority}", self._base, self._options)
 
     def prove_writable(self) -> None:
-        """Raise StorageError where no object can be put, or as ``prove_single_winner``."""
+        """Raise StorageError if no object can be put, or as ``prove_single_winner``."""
         scheme, authority, _ = split(self._uri)
         prove_writable(self._store, f"{scheme}://{authority}", self._base, self._options)
 
@@ -141,7 +141,7 @@ class ObjectStorage:
         return (file for file in self._below(check_prefix(prefix)) if not is_temporary(file.path))
 
     def temporaries(self, prefix: str) -> Iterator[StoredFile]:
-        """See Storage.temporaries. Finds only what a copy of a local index has brought along."""
+        """See Storage.temporaries. There are some only in a copy of a local index."""
         return (file for file in self._below(check_prefix(prefix)) if is_temporary(file.path))
 
     def delete(self, path: str) -> None:
@@ -151,7 +151,7 @@ class ObjectStorage:
             try:
                 obstore.delete(self._store, key)
             except FileNotFoundError:
-                return  # GCS and Azure say so, S3 does not
+                return  # GCS and Azure report a missing object, S3 does not
 
     def _below(self, prefix: str) -> Iterator[StoredFile]:
         root = self._key(prefix) if prefix else self._base

@@ -1,10 +1,10 @@
-"""Replacing an object only if it is still the version that was read (If-Match).
+"""Replaces an object only if it is still the version that was read (If-Match).
 
     GET  object                        its bytes, ETag and attributes (content type, the owner's own metadata)
-    PUT  object, If-Match: ETag        refused where anybody has written it since
+    PUT  object, If-Match: ETag        refused if anybody has written it since
 
-The attributes go along: a PUT without them would drop them. A store that ignores If-Match is found out before, with a
-key that nobody else uses, once for each bucket and process:
+The PUT repeats the attributes, because it would drop them otherwise. A store that ignores If-Match is detected before,
+with a key that nobody else uses, once for each bucket and process:
 
     PUT  probe "first"                 must be stored, with an ETag
     PUT  probe "second"                must be stored
@@ -34,13 +34,13 @@ __all__ = ["ObjectVersion", "read_version", "replace_version"]
 
 _PROVEN: set[tuple[str, frozenset[tuple[str, str]]]] = set()
 _MOST_BYTES = 5 << 30
-"""What S3 takes in one request. An upload in parts cannot be conditional everywhere."""
-_ELSEWHERE = "embed into another target, and replace the object when nobody writes"
+"""The limit of S3 for one request. An upload in parts cannot be conditional on every store."""
+_ELSEWHERE = "embed into another target, and replace the object while nobody writes to it"
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectVersion:
-    """What an object was when it was read."""
+    """The version of an object that was read."""
 
     e_tag: str | None
     version: str | None
@@ -48,12 +48,12 @@ class ObjectVersion:
 
     @property
     def condition(self) -> Any:
-        """What an update is tied to."""
+        """The condition of an update."""
         return {key: value for key, value in (("e_tag", self.e_tag), ("version", self.version)) if value is not None}
 
 
 def read_version(store: ObjectStore, key: str) -> tuple[memoryview, ObjectVersion]:
-    """Return an object whole, by one request, and which version of it this is."""
+    """Read a whole object and its version with one request."""
     got = obstore.get(store, key)
     attributes = {str(name): str(value) for name, value in dict(got.attributes).items()}
     seen = ObjectVersion(got.meta["e_tag"], got.meta["version"], attributes)
@@ -68,9 +68,9 @@ def replace_version(
     seen: ObjectVersion,
     options: Mapping[str, str],
 ) -> None:
-    """Put an object in the place of the version that was seen, with its attributes.
+    """Replace a version of an object, with its attributes.
 
-    Raises StorageError where another writer has replaced it since, and where the store cannot tell.
+    Raises StorageError if another writer has replaced it since, or if the store cannot tell.
     """
     shown = f"{bucket_uri}/{key}"
     size = sum(view.nbytes for view in views)
@@ -85,7 +85,7 @@ def replace_version(
             )
         except PreconditionError as error:
             if _is_stored(store, key, views):
-                return  # an answer was lost, and this one is about our own object
+                return  # the answer to our own PUT was lost
             raise StorageError(
                 f"{shown} was changed while filters were made for it",
                 found="another version than the one that was read",
