@@ -7,10 +7,8 @@ import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.InputFileName;
-import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.Nondeterministic;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.Rand;
@@ -21,11 +19,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Sample;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import scala.Function1;
-import scala.jdk.javaapi.CollectionConverters;
-import scala.runtime.AbstractPartialFunction;
 
 /**
  * Conditions that stand above something else than files: what they say about the rows of the files, and where they say
@@ -47,33 +41,28 @@ final class Above {
     /** A condition above a plan as one on the files that it reads; null where there is none. */
     static Above below(LogicalPlan plan, Expression condition) {
         if (plan instanceof LogicalRelation) {
-            boolean isFiles = ((LogicalRelation) plan).relation() instanceof HadoopFsRelation;
-            return isFiles ? new Above((LogicalRelation) plan, condition) : null;
+            return Plans.isFiles(plan) ? new Above((LogicalRelation) plan, condition) : null;
         }
         if (plan instanceof Project && isByRow((Project) plan)) {
-            List shown = CollectionConverters.asJava(((Project) plan).projectList());
-            return below(child(plan), exchanged(condition, shown, plan));
+            List shown = Scala.list(((Project) plan).projectList());
+            return below(Plans.child(plan), replaced(condition, shown, plan));
         }
         if (plan instanceof Expand) {
             Expression any = null;
-            for (Iterator it = CollectionConverters.asJava(((Expand) plan).projections()).iterator(); it.hasNext();) {
-                List shown = CollectionConverters.asJava((scala.collection.Seq) it.next());
-                Expression one = exchanged(condition, shown, plan);
+            for (Iterator it = Scala.list(((Expand) plan).projections()).iterator(); it.hasNext();) {
+                List shown = Scala.list((scala.collection.Seq) it.next());
+                Expression one = replaced(condition, shown, plan);
                 any = any == null ? one : new Or(any, one);
             }
-            return any == null ? null : below(child(plan), any);
+            return any == null ? null : below(Plans.child(plan), any);
         }
         boolean passes = plan instanceof Filter && plan.deterministic() || plan instanceof Sample && isWhole((Sample) plan);
-        return passes ? below(child(plan), condition) : null;
-    }
-
-    private static LogicalPlan child(LogicalPlan plan) {
-        return (LogicalPlan) CollectionConverters.asJava(plan.children()).get(0);
+        return passes ? below(Plans.child(plan), condition) : null;
     }
 
     /** Whether each row is made from the one below, wherever that lies. */
     private static boolean isByRow(Project plan) {
-        for (Iterator it = CollectionConverters.asJava(plan.projectList()).iterator(); it.hasNext();) {
+        for (Iterator it = Scala.list(plan.projectList()).iterator(); it.hasNext();) {
             if (!isByRow((Expression) it.next())) {
                 return false;
             }
@@ -86,7 +75,7 @@ final class Above {
             return true;
         }
         boolean isOwn = e instanceof Nondeterministic || e instanceof UserDefinedExpression || !e.getClass().getName().startsWith(PLAIN);
-        List children = CollectionConverters.asJava(e.children());
+        List children = Scala.list(e.children());
         boolean any = false;
         for (Iterator it = children.iterator(); it.hasNext() && !isOwn;) {
             Expression child = (Expression) it.next();
@@ -101,35 +90,14 @@ final class Above {
     }
 
     /** The condition over what a plan's columns are made of. */
-    private static Expression exchanged(Expression condition, List shown, LogicalPlan plan) {
+    private static Expression replaced(Expression condition, List shown, LogicalPlan plan) {
         Map known = new HashMap();
-        Iterator names = CollectionConverters.asJava(plan.output()).iterator();
+        Iterator names = Scala.list(plan.output()).iterator();
         for (Iterator it = shown.iterator(); it.hasNext();) {
             Expression made = (Expression) it.next();
             known.put(((Attribute) names.next()).exprId(), made instanceof Alias ? (Expression) ((Alias) made).child() : made);
         }
-        return exchanged(condition, known);
-    }
-
-    /** An expression with what is known, by its id, in the place of columns. */
-    static Expression exchanged(Expression e, Map known) {
-        return (Expression) e.transformUp(new Exchange(known));
-    }
-
-    private static final class Exchange extends AbstractPartialFunction {
-        private final Map known;
-
-        Exchange(Map known) {
-            this.known = known;
-        }
-
-        public boolean isDefinedAt(Object e) {
-            return e instanceof AttributeReference && known.containsKey(((NamedExpression) e).exprId());
-        }
-
-        public Object applyOrElse(Object e, Function1 otherwise) {
-            return isDefinedAt(e) ? known.get(((NamedExpression) e).exprId()) : otherwise.apply(e);
-        }
+        return Columns.replaced(condition, known);
     }
 
     /**
@@ -141,16 +109,16 @@ final class Above {
         if (fixed && plan instanceof LogicalRelation) {
             found.add(plan);
         }
-        for (Iterator it = CollectionConverters.asJava(plan.children()).iterator(); it.hasNext();) {
+        for (Iterator it = Scala.list(plan.children()).iterator(); it.hasNext();) {
             collectFixed((LogicalPlan) it.next(), fixed, found);
         }
-        for (Iterator it = CollectionConverters.asJava(plan.subqueries()).iterator(); it.hasNext();) {
+        for (Iterator it = Scala.list(plan.subqueries()).iterator(); it.hasNext();) {
             collectFixed((LogicalPlan) it.next(), false, found);
         }
     }
 
     private static boolean hasSeed(LogicalPlan plan) {
-        for (Iterator it = CollectionConverters.asJava(plan.expressions()).iterator(); it.hasNext();) {
+        for (Iterator it = Scala.list(plan.expressions()).iterator(); it.hasNext();) {
             if (hasSeed((Expression) it.next())) {
                 return true;
             }
@@ -165,7 +133,7 @@ final class Above {
         if (e instanceof Rand && !((Rand) e).hideSeed() || e instanceof Randn && !((Randn) e).hideSeed()) {
             return true;
         }
-        for (Iterator it = CollectionConverters.asJava(e.children()).iterator(); it.hasNext();) {
+        for (Iterator it = Scala.list(e.children()).iterator(); it.hasNext();) {
             if (hasSeed((Expression) it.next())) {
                 return true;
             }
@@ -178,7 +146,7 @@ final class Above {
         if (relations.isEmpty() || relations.contains(plan)) {
             return !relations.isEmpty();
         }
-        for (Iterator it = CollectionConverters.asJava(plan.children()).iterator(); it.hasNext();) {
+        for (Iterator it = Scala.list(plan.children()).iterator(); it.hasNext();) {
             if (holds((LogicalPlan) it.next(), relations)) {
                 return true;
             }

@@ -13,7 +13,6 @@ import org.apache.spark.sql.execution.columnar.CachedRDDBuilder;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import org.apache.spark.sql.types.DoubleType;
 import org.apache.spark.sql.types.FloatType;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * The rows of Spark's cache as they were when their keys were taken.
@@ -77,7 +76,7 @@ final class CachedRows {
         if (!REPEATABLE.contains(plan.getClass().getSimpleName())) {
             return false;
         }
-        for (Iterator it = CollectionConverters.asJava(plan.expressions()).iterator(); it.hasNext();) {
+        for (Iterator it = Scala.list(plan.expressions()).iterator(); it.hasNext();) {
             Expression expression = (Expression) it.next();
             if (!expression.deterministic() || plan instanceof BaseAggregateExec && isInexact(expression)) {
                 return false;

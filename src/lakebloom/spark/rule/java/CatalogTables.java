@@ -14,23 +14,22 @@ import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.CatalogTablePartition;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
-import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.internal.SessionState;
 import scala.Option;
-import scala.jdk.javaapi.CollectionConverters;
 
 /** Tables of the session's catalog, each in one call: a table may have 100,000 partitions. */
 public final class CatalogTables {
     private static final String MANAGED = "spark.sql.hive.manageFilesourcePartitions";
-    private final SparkSession spark;
+    private final SessionState session;
     private final ObjectMapper mapper = new ObjectMapper();
 
-    public CatalogTables(SparkSession spark) {
-        this.spark = spark;
+    public CatalogTables(Object session) throws Exception {
+        this.session = Sessions.state(session);
     }
 
     /** The table as JSON behind its fingerprint and a line break; null where the fingerprint is the one that is known. */
     public String describe(String database, String name, String known) throws Exception {
-        SessionCatalog catalog = spark.sessionState().catalog();
+        SessionCatalog catalog = session.catalog();
         TableIdentifier identifier = new TableIdentifier(name, Option.apply(database));
         CatalogTable table = catalog.getTableMetadata(identifier);
         ObjectNode described = mapper.createObjectNode();
@@ -44,10 +43,10 @@ public final class CatalogTables {
         }
         if (columns.length > 0 && isManaged(table)) {
             ArrayNode partitions = described.putArray("partitions");
-            Iterator it = CollectionConverters.asJava(catalog.listPartitions(identifier, Option.empty())).iterator();
+            Iterator it = Scala.list(catalog.listPartitions(identifier, Option.empty())).iterator();
             while (it.hasNext()) {
                 CatalogTablePartition partition = (CatalogTablePartition) it.next();
-                Map values = CollectionConverters.asJava(partition.spec());
+                Map values = Scala.map(partition.spec());
                 ArrayNode one = partitions.addArray();
                 one.add(qualified(partition.location()));
                 for (int i = 0; i < columns.length; i++) {
@@ -64,14 +63,14 @@ public final class CatalogTables {
     /** Whether Spark reads the partitions that the catalog lists, and not the directories it finds. */
     private boolean isManaged(CatalogTable table) {
         boolean hive = !table.provider().isDefined() || "hive".equals(table.provider().get());
-        return "true".equals(spark.conf().get(MANAGED, "true")) && (hive || table.tracksPartitionsInCatalog());
+        return "true".equals(session.conf().getConfString(MANAGED, "true")) && (hive || table.tracksPartitionsInCatalog());
     }
 
     /** A location as Hadoop prints it, with its file system. */
     private String qualified(URI location) throws Exception {
         Path path = new Path(location);
         if (location.getScheme() == null) {
-            path = path.getFileSystem(spark.sessionState().newHadoopConf()).makeQualified(path);
+            path = path.getFileSystem(session.newHadoopConf()).makeQualified(path);
         }
         return path.toString();
     }

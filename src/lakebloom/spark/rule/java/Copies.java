@@ -1,7 +1,7 @@
 package io.lakebloom.spark;
 
 import java.lang.reflect.Method;
-import java.util.Collections;
+import java.math.BigInteger;
 import org.apache.spark.sql.catalyst.catalog.CatalogStatistics;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.execution.datasources.FileIndex;
@@ -15,7 +15,10 @@ import scala.math.BigInt;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Spark's own classes with one field exchanged. Their fields differ between versions, so they are read off the object.
+ * Spark's own objects with one field replaced.
+ *
+ * Case classes have other fields in each version of Spark, and no names for them before Scala 2.13. So a field is found
+ * by the object that it holds.
  */
 final class Copies {
     private Copies() {}
@@ -23,24 +26,31 @@ final class Copies {
     /** The relation over other files, and with their size where it had one. */
     static LogicalRelation withLocation(LogicalRelation relation, FileIndex location) throws Exception {
         HadoopFsRelation files = (HadoopFsRelation) relation.relation();
-        Object smaller = with(files, "location", location, new Object[] {files.sparkSession()});
-        Object copy = with(relation, "relation", smaller, new Object[0]);
-        if (relation.catalogTable().isDefined() && ((CatalogTable) relation.catalogTable().get()).stats().isDefined()) {
-            CatalogTable table = (CatalogTable) relation.catalogTable().get();
-            Object stats = with(
-                (Product) table.stats().get(), "sizeInBytes", new BigInt(java.math.BigInteger.valueOf(location.sizeInBytes())),
-                new Object[0]);
-            stats = with((Product) stats, "rowCount", Option.empty(), new Object[0]);
-            Object sized = with(table, "stats", new Some(stats), new Object[0]);
-            copy = with((Product) copy, "catalogTable", new Some(sized), new Object[0]);
+        Object smaller = with(files, files.location(), location, new Object[] {files.sparkSession()});
+        Object copy = with(relation, files, smaller, new Object[0]);
+        Option named = relation.catalogTable();
+        if (named.isDefined() && ((CatalogTable) named.get()).stats().isDefined()) {
+            CatalogTable table = (CatalogTable) named.get();
+            CatalogStatistics stats = (CatalogStatistics) table.stats().get();
+            BigInt size = new BigInt(BigInteger.valueOf(location.sizeInBytes()));
+            Object sized = with(stats, stats.sizeInBytes(), size, new Object[0]);
+            sized = with((Product) sized, stats.rowCount(), Option.empty(), new Object[0]);
+            copy = with((Product) copy, named, new Some(with(table, table.stats(), new Some(sized), new Object[0])), new Object[0]);
         }
         return (LogicalRelation) copy;
     }
 
-    private static Object with(Product original, String field, Object value, Object[] more) throws Exception {
+    /** The second parameter list of a constructor follows the fields. */
+    private static Object with(Product original, Object old, Object made, Object[] more) throws Exception {
         Object[] arguments = new Object[original.productArity() + more.length];
+        int found = 0;
         for (int i = 0; i < original.productArity(); i++) {
-            arguments[i] = original.productElementName(i).equals(field) ? value : original.productElement(i);
+            boolean isIt = original.productElement(i) == old;
+            found += isIt ? 1 : 0;
+            arguments[i] = isIt ? made : original.productElement(i);
+        }
+        if (found != 1) {
+            throw new NoSuchFieldException(original.getClass() + ": " + found + " fields hold " + old);
         }
         System.arraycopy(more, 0, arguments, original.productArity(), more.length);
         Method[] methods = original.getClass().getMethods();

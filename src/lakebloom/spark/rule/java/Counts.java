@@ -25,7 +25,6 @@ import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.execution.exchange.Exchange;
 import org.apache.spark.util.AccumulatorV2;
 import scala.Option;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * What the scans of a query counted while it ran, by Spark's own metrics; what they do not tell is left out.
@@ -63,10 +62,10 @@ final class Counts {
                 meet(cached);
             }
         }
-        for (Iterator it = CollectionConverters.asJava(plan.children()).iterator(); it.hasNext();) {
+        for (Iterator it = Scala.list(plan.children()).iterator(); it.hasNext();) {
             meetCaches((LogicalPlan) it.next());
         }
-        for (Iterator it = CollectionConverters.asJava(plan.subqueries()).iterator(); it.hasNext();) {
+        for (Iterator it = Scala.list(plan.subqueries()).iterator(); it.hasNext();) {
             meetCaches((LogicalPlan) it.next());
         }
     }
@@ -112,7 +111,7 @@ final class Counts {
                     visit((SparkPlan) it.next(), keeps ? KEPT : how, knownCache);
                 }
             }
-            for (Iterator it = CollectionConverters.asJava(plan.subqueries()).iterator(); it.hasNext();) {
+            for (Iterator it = Scala.list(plan.subqueries()).iterator(); it.hasNext();) {
                 visit((SparkPlan) it.next(), how == PLAIN ? KEPT : how, knownCache);
             }
             if (plan.getClass().getSimpleName().equals("EmptyRelationExec")) { // which not every version has
@@ -127,7 +126,7 @@ final class Counts {
             if (plan instanceof LogicalQueryStage) {
                 visit(((LogicalQueryStage) plan).physicalPlan(), how, knownCache);
             }
-            for (Iterator it = CollectionConverters.asJava(plan.children()).iterator(); it.hasNext();) {
+            for (Iterator it = Scala.list(plan.children()).iterator(); it.hasNext();) {
                 visitStages((LogicalPlan) it.next(), how, knownCache);
             }
         }
@@ -168,7 +167,7 @@ final class Counts {
             ArrayNode tasks = figures.putArray("tasks");
             try {
                 long bytes = 0;
-                for (Iterator it = CollectionConverters.asJava(scan.inputPartitions()).iterator(); it.hasNext();) {
+                for (Iterator it = Scala.list(scan.inputPartitions()).iterator(); it.hasNext();) {
                     Object task = it.next();
                     byte[] pickled = (byte[]) task.getClass().getMethod("pickedPartition", new Class[0]).invoke(task, new Object[0]);
                     bytes += pickled.length;
@@ -194,7 +193,7 @@ final class Counts {
             }
             FileIndex location = scan.relation().location();
             ArrayNode roots = figures.putArray("roots");
-            for (Iterator it = CollectionConverters.asJava(location.rootPaths()).iterator(); it.hasNext();) {
+            for (Iterator it = Scala.list(location.rootPaths()).iterator(); it.hasNext();) {
                 roots.add(((Path) it.next()).toUri().getPath());
             }
             if (failed || files < 0) {
@@ -215,7 +214,7 @@ final class Counts {
     }
 
     private static boolean decidesAtRunTime(FileSourceScanExec scan) {
-        for (Iterator it = CollectionConverters.asJava(scan.partitionFilters()).iterator(); it.hasNext();) {
+        for (Iterator it = Scala.list(scan.partitionFilters()).iterator(); it.hasNext();) {
             if (hasPlan((Expression) it.next())) {
                 return true;
             }
@@ -227,7 +226,7 @@ final class Counts {
         if (expression instanceof PlanExpression) {
             return true;
         }
-        for (Iterator it = CollectionConverters.asJava(expression.children()).iterator(); it.hasNext();) {
+        for (Iterator it = Scala.list(expression.children()).iterator(); it.hasNext();) {
             if (hasPlan((Expression) it.next())) {
                 return true;
             }
@@ -236,7 +235,7 @@ final class Counts {
     }
 
     private static long metric(SparkPlan plan, String name) {
-        Map metrics = CollectionConverters.asJava(plan.metrics());
+        Map metrics = Scala.map(plan.metrics());
         AccumulatorV2 metric = (AccumulatorV2) metrics.get(name);
         return metric == null ? 0 : ((Number) metric.value()).longValue();
     }

@@ -3,7 +3,6 @@ package io.lakebloom.spark;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
@@ -14,7 +13,6 @@ import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.types.DataType;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * The files whose keys a join filter has: those that the index knows, and those that were added for this query.
@@ -35,7 +33,7 @@ final class FilteredFiles {
 
     /** The files of the table as it is now. */
     List listed() {
-        Seq nothing = CollectionConverters.asScala(Collections.emptyList()).toSeq();
+        Seq nothing = Scala.nothing();
         return LakebloomFileIndex.files(location.listFiles(nothing, nothing));
     }
 

@@ -7,10 +7,8 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.UnsafeArrayData;
@@ -30,7 +28,6 @@ import org.apache.spark.unsafe.Platform;
 import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction0;
 import scala.runtime.AbstractPartialFunction;
 
@@ -52,7 +49,7 @@ final class JoinFilterPlan extends AbstractFunction0 {
     private static final String WORDS = "lakebloom_words";
     static final String MARK = "__lakebloom_block_";
 
-    private final SparkSession session;
+    private final Object session;
     private final LogicalPlan plan;
     private final AttributeReference key;
     private final int[] words;
@@ -60,7 +57,7 @@ final class JoinFilterPlan extends AbstractFunction0 {
     private final String mark;
 
     JoinFilterPlan(
-            SparkSession session, LogicalPlan plan, AttributeReference key, int[] words, FilteredFiles files, String mark) {
+            Object session, LogicalPlan plan, AttributeReference key, int[] words, FilteredFiles files, String mark) {
         this.session = session;
         this.plan = plan;
         this.key = key;
@@ -83,7 +80,7 @@ final class JoinFilterPlan extends AbstractFunction0 {
 
     public Object apply() {
         try {
-            SessionState state = (SessionState) session.getClass().getMethod("sessionState").invoke(session);
+            SessionState state = Sessions.state(session);
             LogicalPlan parsed = state.sqlParser().parsePlan(sql());
             LogicalPlan bound = (LogicalPlan) parsed.transformUpWithSubqueries(new Tables(tables()));
             LogicalPlan analysed = state.analyzer().execute(bound);
@@ -126,7 +123,7 @@ final class JoinFilterPlan extends AbstractFunction0 {
         Object row = files.row(words);
         List rowColumns = Collections.singletonList(key.withName("k"));
         return new LogicalPlan[] {
-            local(CollectionConverters.asScala(rowColumns).toSeq(), Collections.emptyList()),
+            local(Scala.seq(rowColumns), Collections.emptyList()),
             local(wordColumns, Collections.singletonList(row))
         };
     }
@@ -158,7 +155,7 @@ final class JoinFilterPlan extends AbstractFunction0 {
 
     private static LogicalPlan local(Seq columns, List rows) throws Exception {
         Constructor constructor = LocalRelation.class.getConstructors()[0];
-        Object[] all = {columns, CollectionConverters.asScala(rows).toSeq(), Boolean.FALSE, Option.empty()};
+        Object[] all = {columns, Scala.seq(rows), Boolean.FALSE, Option.empty()};
         Object[] arguments = new Object[constructor.getParameterCount()];
         System.arraycopy(all, 0, arguments, 0, arguments.length);
         return (LogicalPlan) constructor.newInstance(arguments);
@@ -192,14 +189,14 @@ final class JoinFilterPlan extends AbstractFunction0 {
         if (chain instanceof Filter) {
             return new Filter(((Filter) chain).condition(), around((LogicalPlan) ((Filter) chain).child()));
         }
-        List columns = new ArrayList(CollectionConverters.asJava(plan.output()));
-        for (Iterator it = CollectionConverters.asJava(((Project) chain).projectList()).iterator(); it.hasNext();) {
+        List columns = new ArrayList(Scala.list(plan.output()));
+        for (Iterator it = Scala.list(((Project) chain).projectList()).iterator(); it.hasNext();) {
             NamedExpression column = (NamedExpression) it.next();
             if (!column.exprId().equals(key.exprId())) {
                 columns.add(column);
             }
         }
         return new Project(
-            CollectionConverters.asScala(columns).toSeq(), around((LogicalPlan) ((Project) chain).child()));
+            Scala.seq(columns), around((LogicalPlan) ((Project) chain).child()));
     }
 }

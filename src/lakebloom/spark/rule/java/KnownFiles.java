@@ -75,6 +75,10 @@ public final class KnownFiles {
         return plain.isEmpty() ? null : plain;
     }
 
+    int size() {
+        return files.size();
+    }
+
     /** What tells people, and Python, which file it is as Spark has listed it. */
     static void describe(FileStatusWithMetadata file, ArrayNode into) {
         into.add(file.getPath().toString());

@@ -1,10 +1,7 @@
 package io.lakebloom.spark;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import java.util.ArrayList;
-import java.util.BitSet;
-import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Objects;
@@ -16,7 +13,6 @@ import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * The files of another index without those that cannot match. Spark plans, counts and prints what it lists.
@@ -27,7 +23,7 @@ import scala.jdk.javaapi.CollectionConverters;
 public final class LakebloomFileIndex implements FileIndex {
     private final FileIndex base;
     private final Object lake;
-    private final Asked asked;
+    private final PruneResult result;
     private final List answers;
     private final String purpose;
     private final FileIndex planned;
@@ -45,46 +41,21 @@ public final class LakebloomFileIndex implements FileIndex {
     static final String KEYS = "keys of ";
 
     /** Lists once, with the conditions on partitions, to know how much is left. */
-    public LakebloomFileIndex(FileIndex base, Object lake, String purpose, Asked asked, Seq partitionFilters) {
+    public LakebloomFileIndex(FileIndex base, Object lake, String purpose, PruneResult result, Seq partitionFilters) {
         this.base = base;
         this.lake = lake;
         this.purpose = purpose;
-        this.asked = asked;
-        this.answers = asked.answers;
+        this.result = result;
+        this.answers = result.answers;
         // A catalog lists slowly, so what is listed now serves the action that runs, and no later one.
         this.planned = base instanceof CatalogFileIndex ? ((CatalogFileIndex) base).filterPartitions(partitionFilters) : base;
-        this.first = new Listing(planned.listFiles(partitionFilters, seq(Collections.emptyList())));
+        this.first = new Listing(planned.listFiles(partitionFilters, Scala.nothing()));
         this.first.kept = null;
         List names = new ArrayList();
         for (Iterator it = answers.iterator(); it.hasNext();) {
-            names.add(((Answer) it.next()).name);
+            names.add(((PruneResult.KeptFiles) it.next()).name);
         }
         this.label = String.join(", ", names) + ": " + first.keptFiles + " of " + first.files + " files, ";
-    }
-
-    /** What was asked, what was answered, and what it rests on. */
-    static final class Asked {
-        final JsonNode condition;
-        final List answers;
-        final String note;
-        final CachedRows keys;
-
-        /** The note is what Python has to say about the answers, for explain; keys may be null. */
-        Asked(JsonNode condition, List answers, String note, CachedRows keys) {
-            this.condition = condition;
-            this.answers = answers;
-            this.note = note;
-            this.keys = keys;
-        }
-
-        /** Whether the keys that were asked for are still those of the query. */
-        boolean holds() {
-            try {
-                return keys == null || keys.areThere();
-            } catch (Exception problem) {
-                return false;
-            }
-        }
     }
 
     /** What is left of a listing, and how much it was. */
@@ -96,16 +67,16 @@ public final class LakebloomFileIndex implements FileIndex {
         final long keptBytes;
 
         Listing(Seq all) {
-            boolean holds = asked.holds();
+            boolean holds = result.holds();
             List directories = new ArrayList();
             int files = 0;
             int keptFiles = 0;
             long bytes = 0;
             long keptBytes = 0;
-            for (Iterator it = CollectionConverters.asJava(all).iterator(); it.hasNext();) {
+            for (Iterator it = Scala.list(all).iterator(); it.hasNext();) {
                 PartitionDirectory directory = (PartitionDirectory) it.next();
                 List left = new ArrayList();
-                for (Iterator jt = CollectionConverters.asJava(directory.files()).iterator(); jt.hasNext();) {
+                for (Iterator jt = Scala.list(directory.files()).iterator(); jt.hasNext();) {
                     FileStatusWithMetadata file = (FileStatusWithMetadata) jt.next();
                     files++;
                     bytes += file.getLen();
@@ -116,30 +87,14 @@ public final class LakebloomFileIndex implements FileIndex {
                     }
                 }
                 if (!left.isEmpty()) {
-                    directories.add(new PartitionDirectory(directory.values(), seq(left)));
+                    directories.add(new PartitionDirectory(directory.values(), Scala.seq(left)));
                 }
             }
-            this.kept = seq(directories);
+            this.kept = Scala.seq(directories);
             this.files = files;
             this.keptFiles = keptFiles;
             this.bytes = bytes;
             this.keptBytes = keptBytes;
-        }
-    }
-
-    /** What one index said: which of the files it knows can match. */
-    public static final class Answer {
-        final String name;
-        final KnownFiles files;
-        final BitSet kept;
-        final BitSet changed;
-
-        /** Files that changed though the listing may not show it are kept. */
-        public Answer(String name, KnownFiles files, BitSet kept, BitSet changed) {
-            this.name = name;
-            this.files = files;
-            this.kept = kept;
-            this.changed = changed;
         }
     }
 
@@ -160,11 +115,11 @@ public final class LakebloomFileIndex implements FileIndex {
     /** What becomes of a file: read (#), left out (.), read because it is new (?) or has changed (!). */
     String state(FileStatusWithMetadata file) {
         String state = base instanceof LakebloomFileIndex ? ((LakebloomFileIndex) base).state(file) : "?";
-        if (state.equals(".") || asked.holds() && skips(file)) {
+        if (state.equals(".") || result.holds() && skips(file)) {
             return ".";
         }
         for (Iterator it = answers.iterator(); it.hasNext();) {
-            Answer answer = (Answer) it.next();
+            PruneResult.KeptFiles answer = (PruneResult.KeptFiles) it.next();
             int number = answer.files.number(file);
             if (number >= 0 && !answer.changed.get(number)) {
                 return "#";
@@ -179,11 +134,11 @@ public final class LakebloomFileIndex implements FileIndex {
         while (location instanceof LakebloomFileIndex) {
             LakebloomFileIndex index = (LakebloomFileIndex) location;
             if (index.lake == lake) {
-                own.insert(0, index.asked.note);
-                asked.insert(0, index.asked.condition);
+                own.insert(0, index.result.note);
+                asked.insert(0, index.result.condition);
             } else {
                 for (Iterator it = index.answers.iterator(); it.hasNext();) {
-                    others.add(((Answer) it.next()).name);
+                    others.add(((PruneResult.KeptFiles) it.next()).name);
                 }
             }
             location = index.base;
@@ -196,7 +151,7 @@ public final class LakebloomFileIndex implements FileIndex {
         while (location instanceof LakebloomFileIndex) {
             LakebloomFileIndex index = (LakebloomFileIndex) location;
             if (!index.purpose.equals(FILTER)) {
-                found.add(index.asked.condition);
+                found.add(index.result.condition);
             }
             location = index.base;
         }
@@ -225,7 +180,7 @@ public final class LakebloomFileIndex implements FileIndex {
 
     private boolean skips(FileStatusWithMetadata file) {
         for (Iterator it = answers.iterator(); it.hasNext();) {
-            Answer answer = (Answer) it.next();
+            PruneResult.KeptFiles answer = (PruneResult.KeptFiles) it.next();
             int number = answer.files.number(file);
             if (number >= 0 && !answer.kept.get(number)) {
                 return true;
@@ -246,18 +201,14 @@ public final class LakebloomFileIndex implements FileIndex {
     /** All files of some directories. */
     public static List files(Seq directories) {
         List files = new ArrayList();
-        for (Iterator it = CollectionConverters.asJava(directories).iterator(); it.hasNext();) {
-            files.addAll(CollectionConverters.asJava(((PartitionDirectory) it.next()).files()));
+        for (Iterator it = Scala.list(directories).iterator(); it.hasNext();) {
+            files.addAll(Scala.list(((PartitionDirectory) it.next()).files()));
         }
         return files;
     }
 
-    private static Seq seq(List items) {
-        return CollectionConverters.asScala(items).toSeq();
-    }
-
     public String[] inputFiles() {
-        Seq nothing = seq(Collections.emptyList());
+        Seq nothing = Scala.nothing();
         List files = files(listFiles(nothing, nothing));
         String[] paths = new String[files.size()];
         for (int i = 0; i < paths.length; i++) {
@@ -268,11 +219,11 @@ public final class LakebloomFileIndex implements FileIndex {
 
     /** The first one prints the index and what it kept: Spark's plans show it as the scan's location. */
     public Seq rootPaths() {
-        List roots = new ArrayList(CollectionConverters.asJava(base.rootPaths()));
+        List roots = new ArrayList(Scala.list(base.rootPaths()));
         if (!roots.isEmpty()) {
             roots.set(0, new LabelledPath((Path) roots.get(0), label));
         }
-        return seq(roots);
+        return Scala.seq(roots);
     }
 
     private static final class LabelledPath extends Path {
@@ -315,12 +266,12 @@ public final class LakebloomFileIndex implements FileIndex {
         }
         LakebloomFileIndex that = (LakebloomFileIndex) other;
         if (!base.equals(that.base) || lake != that.lake || !purpose.equals(that.purpose) || answers.size() != that.answers.size()
-            || !Objects.equals(asked.keys, that.asked.keys)) {
+            || !Objects.equals(result.keys, that.result.keys)) {
             return false;
         }
         for (int i = 0; i < answers.size(); i++) {
-            Answer mine = (Answer) answers.get(i);
-            Answer others = (Answer) that.answers.get(i);
+            PruneResult.KeptFiles mine = (PruneResult.KeptFiles) answers.get(i);
+            PruneResult.KeptFiles others = (PruneResult.KeptFiles) that.answers.get(i);
             if (mine.files != others.files || !mine.kept.equals(others.kept)) {
                 return false;
             }

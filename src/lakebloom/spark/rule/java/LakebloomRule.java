@@ -4,22 +4,15 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.Collections;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiFunction;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -27,16 +20,10 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.execution.QueryExecution;
-import org.apache.spark.sql.execution.datasources.FileIndex;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import org.apache.spark.sql.internal.SQLConf;
-import org.apache.spark.sql.types.DataType;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Function1;
-import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 /**
@@ -49,14 +36,13 @@ public final class LakebloomRule extends Rule {
     private static final Logger LOG = LoggerFactory.getLogger("lakebloom");
     private final ObjectMapper mapper = new ObjectMapper();
     private final Object session;
-    private final Callback python;
+    private final Pruning pruning;
     private final Set warned = Collections.synchronizedSet(new HashSet());
-    private final Map known = Collections.synchronizedMap(new HashMap());
     private final Joins joins;
     private Partners partners;
     final Counts counts = new Counts();
     private final TreeNodeTag seen;
-    private volatile List indexes = Collections.emptyList();
+    private volatile Indexes indexes = new Indexes(mapper.createArrayNode());
     private static final AtomicLong COUNT = new AtomicLong();
     /** The same for all lakes: kept here, so that ListRows is compiled only when a query needs it. */
     static volatile String handingOn = "[]";
@@ -67,18 +53,14 @@ public final class LakebloomRule extends Rule {
      */
     public LakebloomRule(Object session, BiFunction python, BiFunction joins, String secret) {
         this.session = session;
-        this.python = new Callback(python, secret);
+        this.pruning = new Pruning(new Callback(python, secret));
         this.joins = new Joins(mapper, new Callback(joins, secret));
         this.seen = new TreeNodeTag("lakebloom.seen." + COUNT.getAndIncrement());
     }
 
     /** Replaces what is known of the indexes: a JSON array of {name, locations, columns, global}. */
     public void setIndexes(String json) throws Exception {
-        List found = new ArrayList();
-        for (Iterator it = mapper.readTree(json).iterator(); it.hasNext();) {
-            found.add(new Index((JsonNode) it.next()));
-        }
-        indexes = found;
+        indexes = new Indexes(mapper.readTree(json));
     }
 
     /** Tells which settings change what is read: a JSON object, for each format a list of keys. */
@@ -129,10 +111,7 @@ public final class LakebloomRule extends Rule {
         if (plan instanceof Join) {
             joins.describe((Join) plan, indexes, report);
         }
-        for (Iterator it = CollectionConverters.asJava(plan.children()).iterator(); it.hasNext();) {
-            describeJoins((LogicalPlan) it.next(), report);
-        }
-        for (Iterator it = CollectionConverters.asJava(plan.subqueries()).iterator(); it.hasNext();) {
+        for (Iterator it = Plans.parts(plan).iterator(); it.hasNext();) {
             describeJoins((LogicalPlan) it.next(), report);
         }
     }
@@ -175,7 +154,7 @@ public final class LakebloomRule extends Rule {
 
     private LogicalPlan rewrite(Filter filter, Set fixed) throws Exception {
         LogicalPlan fewer = byCondition(filter, fixed);
-        boolean isJoin = !indexes.isEmpty() && SubqueryExpression.hasSubquery(filter.condition()) && !Above.holds(fewer, fixed);
+        boolean isJoin = !indexes.isEmpty() && JoinKey.isComparison(filter) && !Above.holds(fewer, fixed);
         return isJoin ? partners().rewritten(fewer) : fewer;
     }
 
@@ -219,48 +198,14 @@ public final class LakebloomRule extends Rule {
         return filter == null || filter.getTagValue(seen).isEmpty() ? null : (String) filter.getTagValue(seen).get();
     }
 
-    /**
-     * The relation without files that cannot match; null where there is nothing to leave out, and then the note says why.
-     *
-     * Keys are the cached rows that the condition was made of, if it was.
-     */
+    /** See Pruning.pruned. */
     LogicalRelation pruned(LogicalRelation relation, Expression condition, String purpose, CachedRows keys, ObjectNode note)
             throws Exception {
-        if (!(relation.relation() instanceof HadoopFsRelation) || relation.isStreaming()) {
-            return null;
-        }
-        Scan scan = new Scan(relation, condition);
-        FileIndex location = scan.files.location();
-        if (location instanceof LakebloomFileIndex && ((LakebloomFileIndex) location).isOf(this, purpose)) {
-            return null;
-        }
-        List asked = scan.listsPlainFiles() ? covering(scan) : Collections.emptyList();
-        ArrayNode there = note.putArray("there");
-        for (Iterator it = indexes.iterator(); it.hasNext();) {
-            there.add(((Index) it.next()).name);
-        }
-        if (asked.isEmpty()) {
-            return null;
-        }
-        ObjectNode question = scan.question(mapper);
-        LakebloomFileIndex.Asked answered = ask(question, asked, keys, note);
-        if (answered.answers.isEmpty()) {
-            return null;
-        }
-        LakebloomFileIndex kept = new LakebloomFileIndex(location, this, purpose, answered, scan.partitionFilters());
-        return Copies.withLocation(relation, kept);
+        return pruning.pruned(this, relation, condition, purpose, keys, note);
     }
 
-    /** Whether an index has filters for this column of the scan. */
-    boolean covers(Scan scan, List column) {
-        String key = Conditions.key(column);
-        for (Iterator it = indexes.iterator(); it.hasNext();) {
-            Index index = (Index) it.next();
-            if (index.columns.contains(key) && index.meets(scan.roots())) {
-                return true;
-            }
-        }
-        return false;
+    Indexes indexes() {
+        return indexes;
     }
 
     Object session() {
@@ -275,13 +220,10 @@ public final class LakebloomRule extends Rule {
     }
 
     private void addUnprunedJoins(LogicalPlan plan, Map found) throws Exception {
-        if (plan instanceof Join || plan instanceof Filter && SubqueryExpression.hasSubquery(((Filter) plan).condition())) {
+        if (plan instanceof Join || JoinKey.isComparison(plan)) {
             partners().describe(plan, found);
         }
-        for (Iterator it = CollectionConverters.asJava(plan.children()).iterator(); it.hasNext();) {
-            addUnprunedJoins((LogicalPlan) it.next(), found);
-        }
-        for (Iterator it = CollectionConverters.asJava(plan.subqueries()).iterator(); it.hasNext();) {
+        for (Iterator it = Plans.parts(plan).iterator(); it.hasNext();) {
             addUnprunedJoins((LogicalPlan) it.next(), found);
         }
     }
@@ -292,146 +234,13 @@ public final class LakebloomRule extends Rule {
      * Returns the plan, or the reason why it stays as it is.
      */
     public Object prunedByKeys(QueryExecution query, String column, QueryExecution keys) throws Exception {
-        LogicalPlan plan = query.analyzed();
-        Iterator names = CollectionConverters.asJava(plan.output()).iterator();
-        List origins = Collections.emptyList();
-        while (names.hasNext()) {
-            Attribute name = (Attribute) names.next();
-            if (((Boolean) SQLConf.get().resolver().apply(name.name(), column)).booleanValue() && name instanceof AttributeReference) {
-                origins = Partners.origins(plan, name);
-            }
-        }
-        if (origins.isEmpty()) {
-            return "UNSUPPORTED_TABLE";
-        }
-        DataType type = ((Expression) CollectionConverters.asJava(keys.analyzed().output()).get(0)).dataType();
-        List askable = new ArrayList();
-        for (Iterator it = origins.iterator(); it.hasNext();) {
-            Partners.Origin origin = (Partners.Origin) it.next();
-            if (origin.isAskable(this, type)) {
-                askable.add(origin);
-            }
-        }
-        if (askable.isEmpty()) {
-            return "NO_MATCHING_INDEX";
-        }
-        if (!keys.analyzed().deterministic()) {
-            return "NOT_REPEATABLE";
-        }
-        Set wanted = Partners.keys(keys);
-        if (wanted == null) {
-            return "IN_LIST_TOO_LONG";
-        }
-        LogicalPlan pruned = plan;
-        for (Iterator it = askable.iterator(); it.hasNext();) {
-            pruned = partners().pruned(pruned, (Partners.Origin) it.next(), wanted, type);
-        }
-        return pruned == plan ? "NOT_SELECTIVE" : (Object) pruned;
-    }
-
-    /** The indexes that together could drop a file, each knowing a column that the condition names. */
-    private List covering(Scan scan) {
-        List here = new ArrayList();
-        List roots = scan.roots();
-        for (Iterator it = indexes.iterator(); it.hasNext();) {
-            Index index = (Index) it.next();
-            if (index.meets(roots)) {
-                here.add(index);
-            }
-        }
-        List names = new ArrayList();
-        Set columns = new HashSet();
-        Set asked = here.isEmpty() ? Collections.emptySet() : scan.columns();
-        for (Iterator it = here.iterator(); it.hasNext();) {
-            Index index = (Index) it.next();
-            if (!Collections.disjoint(index.columns, asked)) {
-                names.add(index.name);
-                columns.addAll(index.columns);
-            }
-        }
-        return !names.isEmpty() && scan.usable(columns) ? names : Collections.emptyList();
-    }
-
-    private LakebloomFileIndex.Asked ask(ObjectNode question, List names, CachedRows keys, ObjectNode note) throws Exception {
-        ArrayNode wanted = question.putArray("indexes");
-        for (Iterator it = names.iterator(); it.hasNext();) {
-            wanted.add((String) it.next());
-        }
-        ObjectNode fingerprints = question.putObject("known");
-        for (Iterator it = new HashMap(known).entrySet().iterator(); it.hasNext();) {
-            Map.Entry entry = (Map.Entry) it.next();
-            fingerprints.put((String) entry.getKey(), (String) ((Object[]) entry.getValue())[0]);
-        }
-        List answers = new ArrayList();
-        JsonNode reply = mapper.readTree(python.answer(question.toString()));
-        note.setAll((ObjectNode) reply.get("note"));
-        for (Iterator it = reply.get("answers").iterator(); it.hasNext();) {
-            JsonNode answer = (JsonNode) it.next();
-            String name = answer.get("name").asText();
-            String fingerprint = answer.get("fingerprint").asText();
-            Object[] files = (Object[]) known.get(name);
-            if (answer.hasNonNull("files")) {
-                files = new Object[] {fingerprint, new KnownFiles(answer.get("files").asText())};
-                known.put(name, files);
-            }
-            if (files != null && files[0].equals(fingerprint)) {
-                BitSet kept = BitSet.valueOf(answer.get("kept").binaryValue());
-                BitSet changed = new BitSet();
-                for (Iterator jt = answer.get("changed").iterator(); jt.hasNext();) {
-                    changed.set(((JsonNode) jt.next()).asInt());
-                }
-                answers.add(new LakebloomFileIndex.Answer(name, (KnownFiles) files[1], kept, changed));
-            }
-        }
-        return new LakebloomFileIndex.Asked(question.get("predicate"), answers, note.toString(), keys);
+        return new PruneJoin(this).pruned(query, column, keys);
     }
 
     private void warn(Throwable problem) {
         String text = problem.toString();
         if (warned.add(text)) {
             LOG.warn("no file is skipped, because an index could not be asked: {}", text);
-        }
-    }
-
-    /** An index as the rule needs to know it: where its table is, and the columns it has filters for. */
-    static final class Index {
-        final String name;
-        final Set columns = new HashSet();
-        final Set globals = new HashSet();
-        private final List locations = new ArrayList();
-
-        Index(JsonNode json) {
-            name = json.get("name").asText();
-            for (Iterator it = json.get("locations").iterator(); it.hasNext();) {
-                locations.add(((JsonNode) it.next()).asText());
-            }
-            for (Iterator it = json.get("columns").iterator(); it.hasNext();) {
-                List path = new ArrayList();
-                for (Iterator jt = ((JsonNode) it.next()).iterator(); jt.hasNext();) {
-                    path.add(((JsonNode) jt.next()).asText());
-                }
-                columns.add(Conditions.key(path));
-                if (json.get("global").asBoolean()) {
-                    globals.add(Conditions.key(path));
-                }
-            }
-        }
-
-        boolean meets(List roots) {
-            for (Iterator it = roots.iterator(); it.hasNext();) {
-                String root = (String) it.next();
-                for (Iterator jt = locations.iterator(); jt.hasNext();) {
-                    String location = (String) jt.next();
-                    if (isWithin(root, location) || isWithin(location, root)) {
-                        return true;
-                    }
-                }
-            }
-            return false;
-        }
-
-        private static boolean isWithin(String path, String directory) {
-            return path.equals(directory) || path.startsWith(directory.endsWith("/") ? directory : directory + "/");
         }
     }
 }

@@ -17,7 +17,6 @@ import org.apache.spark.rdd.ParallelCollectionPartition;
 import org.apache.spark.rdd.ParallelCollectionRDD;
 import org.apache.spark.rdd.RDD;
 import scala.Function3;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * The rows of spark.createDataFrame([...]): a list that PySpark has copied into the driver, and that nobody can change.
@@ -39,7 +38,7 @@ final class ListRows {
         this.pickles = pickles;
         long all = 0;
         for (Iterator it = pickles.iterator(); it.hasNext();) {
-            for (Iterator jt = CollectionConverters.asJava(((ParallelCollectionPartition) it.next()).values()).iterator(); jt.hasNext();) {
+            for (Iterator jt = Scala.list(((ParallelCollectionPartition) it.next()).values()).iterator(); jt.hasNext();) {
                 all += ((byte[]) jt.next()).length;
             }
         }
@@ -101,7 +100,7 @@ final class ListRows {
 
     /** Whether a function is PySpark's own, whatever the size of its batches, for which some bytes are free. */
     private static boolean handsOn(PythonFunction function) throws Exception {
-        List command = CollectionConverters.asJava(function.command());
+        List command = Scala.list(function.command());
         for (Iterator it = new ObjectMapper().readTree(LakebloomRule.handingOn).iterator(); it.hasNext();) {
             JsonNode known = (JsonNode) it.next();
             Set free = new HashSet();
@@ -148,7 +147,7 @@ final class ListRows {
                     made = list.steps[i].apply(null, Integer.valueOf(next), made);
                 }
                 next++;
-                part = CollectionConverters.asJava((scala.collection.Iterator) made);
+                part = Scala.iterator((scala.collection.Iterator) made);
             }
             return part.hasNext();
         }

@@ -38,7 +38,7 @@ final class Literals {
     }
 
     private static void putPlain(ObjectNode node, Object value, DataType type) throws NoForm {
-        if (type instanceof StringType && !((StringType) type).supportsBinaryEquality()) {
+        if (Types.isCollated(type)) {
             throw new NoForm("COLLATION");
         }
         if (type instanceof StringType && !type.catalogString().equals("string")) {

@@ -26,11 +26,10 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
-import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SQLConf$;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.DataSourceRegister;
 import scala.collection.immutable.Seq;
-import scala.jdk.javaapi.CollectionConverters;
 
 /** A relation of files in a plan, with the condition directly above it. */
 public final class Scan {
@@ -40,6 +39,7 @@ public final class Scan {
     final LogicalRelation relation;
     final HadoopFsRelation files;
     final Expression condition;
+    private final FileColumns columns;
     private final Conditions conditions;
     private final List conjuncts;
     private ObjectNode tree;
@@ -49,13 +49,14 @@ public final class Scan {
         this.relation = relation;
         this.files = (HadoopFsRelation) relation.relation();
         this.condition = condition;
-        this.conditions = new Conditions(relation);
-        this.conjuncts = condition == null ? Collections.emptyList() : Conditions.conjuncts(condition);
+        this.columns = new FileColumns(relation);
+        this.conditions = new Conditions(columns);
+        this.conjuncts = condition == null ? Collections.emptyList() : Conjuncts.needed(condition);
     }
 
     /** Whether a column is read from the files. */
     public boolean isStored(AttributeReference column) {
-        return conditions.isStored(column);
+        return columns.isStored(column);
     }
 
     /** How Spark lists the files, below what lakebloom has put over it. */
@@ -76,7 +77,7 @@ public final class Scan {
     /** Where the files are, as Hadoop prints it. */
     public List roots() {
         List roots = new ArrayList();
-        for (Iterator it = CollectionConverters.asJava(listing().rootPaths()).iterator(); it.hasNext();) {
+        for (Iterator it = Scala.list(listing().rootPaths()).iterator(); it.hasNext();) {
             roots.add(KnownFiles.canonical(it.next().toString()));
         }
         return roots;
@@ -92,13 +93,13 @@ public final class Scan {
     }
 
     /** Whether filters of these columns could drop a file. */
-    public boolean usable(Set columns) {
-        return condition != null && Trees.isUsable(tree(), columns);
+    public boolean isUsable(Set indexed) {
+        return condition != null && new Usable(indexed).canDrop(tree());
     }
 
     /** The parts of a column's name; null for anything that is not read from the files. */
     List path(Expression e) {
-        return conditions.path(e);
+        return columns.path(e);
     }
 
     /** Why the whole condition has no form; null where it has one. */
@@ -115,16 +116,16 @@ public final class Scan {
 
     /** The conditions that decide about whole partitions: Spark applies them when it lists. */
     public Seq partitionFilters() {
-        List filters = condition == null ? Collections.emptyList() : conditions.partitionFilters(Conditions.ands(condition));
-        return CollectionConverters.asScala(filters).toSeq();
+        List filters = condition == null ? Collections.emptyList() : columns.partitionFilters(Conjuncts.of(condition));
+        return Scala.seq(filters);
     }
 
     /** The same as a person would type them. */
     private String partitionText() {
         List texts = new ArrayList();
-        List filters = condition == null ? Collections.emptyList() : conditions.partitionFilters(conjuncts);
+        List filters = condition == null ? Collections.emptyList() : columns.partitionFilters(conjuncts);
         for (Iterator it = filters.iterator(); it.hasNext();) {
-            texts.add(Conditions.text((Expression) it.next()));
+            texts.add(ConditionText.of((Expression) it.next()));
         }
         return String.join(" AND ", texts);
     }
@@ -132,7 +133,7 @@ public final class Scan {
     /** Whether a subquery decides about partitions: which, Spark knows only when the query runs. */
     private boolean decidesAtRunTime() {
         Set names = new HashSet(Arrays.asList(files.partitionSchema().fieldNames()));
-        for (Iterator it = (condition == null ? new ArrayList() : Conditions.ands(condition)).iterator(); it.hasNext();) {
+        for (Iterator it = (condition == null ? new ArrayList() : Conjuncts.of(condition)).iterator(); it.hasNext();) {
             Expression part = (Expression) it.next();
             if (SubqueryExpression.hasSubquery(part) && only(part, names)) {
                 return true;
@@ -143,7 +144,7 @@ public final class Scan {
 
     private static boolean only(Expression part, Set names) {
         boolean any = false;
-        for (Iterator it = CollectionConverters.asJava(part.references()).iterator(); it.hasNext();) {
+        for (Iterator it = Scala.list(part.references()).iterator(); it.hasNext();) {
             if (!names.contains(((Attribute) it.next()).name())) {
                 return false;
             }
@@ -158,7 +159,7 @@ public final class Scan {
         question.put("format", format());
         question.set("schema", mapper.readTree(files.dataSchema().json()));
         ObjectNode options = question.putObject("options");
-        Map given = CollectionConverters.asJava(files.options());
+        Map given = Scala.map(files.options());
         for (Iterator it = given.entrySet().iterator(); it.hasNext();) {
             Map.Entry option = (Map.Entry) it.next();
             options.put((String) option.getKey(), (String) option.getValue());
@@ -195,7 +196,7 @@ public final class Scan {
                 session.put(key, value);
             }
         }
-        for (Iterator it = CollectionConverters.asJava(conf.getAllConfs()).entrySet().iterator(); it.hasNext();) {
+        for (Iterator it = Scala.map(conf.getAllConfs()).entrySet().iterator(); it.hasNext();) {
             Map.Entry entry = (Map.Entry) it.next();
             String key = (String) entry.getKey();
             if (key.startsWith("spark.sql." + format + ".") || key.startsWith("spark.sql.legacy." + format + ".")) {
@@ -237,7 +238,7 @@ public final class Scan {
         scan.set("question", question(mapper));
         ArrayNode names = scan.putArray("files");
         StringBuilder states = new StringBuilder();
-        Seq nothing = CollectionConverters.asScala(new ArrayList()).toSeq();
+        Seq nothing = Scala.nothing();
         List listed = LakebloomFileIndex.files(listing().listFiles(partitionFilters(), nothing));
         for (Iterator it = listed.iterator(); it.hasNext();) {
             FileStatusWithMetadata file = (FileStatusWithMetadata) it.next();

@@ -22,14 +22,12 @@ import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.exchange.ReusedExchangeExec;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.util.AccumulatorV2;
-import scala.jdk.javaapi.CollectionConverters;
 
 /** Finds the scans of files in plans, and what they ask; and what the filters on joins counted. */
 final class Scans {
@@ -67,13 +65,13 @@ final class Scans {
     private static void describe(
             LogicalPlan plan, ArrayNode scans, ObjectMapper mapper, LakebloomRule rule, Around around, boolean stopped)
             throws Exception {
-        if (plan instanceof Filter && isFiles(((Filter) plan).child())) {
+        if (plan instanceof Filter && Plans.isFiles(((Filter) plan).child())) {
             LogicalRelation relation = (LogicalRelation) ((Filter) plan).child();
             ObjectNode scan = new Scan(relation, ((Filter) plan).condition()).description(mapper, rule);
             scan.put("seen", rule.seen((Filter) plan));
             around.describe(relation, scan, false);
             scans.add(scan);
-        } else if (isFiles(plan)) {
+        } else if (Plans.isFiles(plan)) {
             ObjectNode scan = new Scan((LogicalRelation) plan, null).description(mapper, rule);
             around.describe(plan, scan, stopped);
             scans.add(scan);
@@ -85,7 +83,7 @@ final class Scans {
                 options.put((String) option.getKey(), (String) option.getValue());
             }
         } else if (plan instanceof InMemoryRelation) {
-            for (Iterator it = CollectionConverters.asJava(plan.innerChildren()).iterator(); it.hasNext();) {
+            for (Iterator it = Scala.list(plan.innerChildren()).iterator(); it.hasNext();) {
                 Object cached = it.next();
                 if (cached instanceof SparkPlan) {
                     ObjectNode scan = scans.addObject();
@@ -94,31 +92,27 @@ final class Scans {
                 }
             }
         }
-        for (Iterator it = CollectionConverters.asJava(plan.children()).iterator(); it.hasNext();) {
+        for (Iterator it = Scala.list(plan.children()).iterator(); it.hasNext();) {
             LogicalPlan child = (LogicalPlan) it.next();
-            if (!(plan instanceof Filter && isFiles(child))) {
+            if (!(plan instanceof Filter && Plans.isFiles(child))) {
                 boolean stops = plan instanceof Filter && isAsked(((Filter) plan).condition())
                     && Above.below(child, ((Filter) plan).condition()) == null;
                 describe(child, scans, mapper, rule, around, plan.children().size() == 1 && (stopped || stops));
             }
         }
-        for (Iterator it = CollectionConverters.asJava(plan.subqueries()).iterator(); it.hasNext();) {
+        for (Iterator it = Scala.list(plan.subqueries()).iterator(); it.hasNext();) {
             describe((LogicalPlan) it.next(), scans, mapper, rule, around, false);
         }
     }
 
     /** Whether a condition is more than the "k IS NOT NULL" that Spark adds by itself. */
     private static boolean isAsked(Expression condition) {
-        for (Iterator it = Conditions.ands(condition).iterator(); it.hasNext();) {
+        for (Iterator it = Conjuncts.of(condition).iterator(); it.hasNext();) {
             if (!(it.next() instanceof IsNotNull)) {
                 return true;
             }
         }
         return false;
-    }
-
-    private static boolean isFiles(LogicalPlan plan) {
-        return plan instanceof LogicalRelation && ((LogicalRelation) plan).relation() instanceof HadoopFsRelation;
     }
 
     /** The options of a scan by lakebloom's own data source; null for any other plan. */
@@ -149,7 +143,7 @@ final class Scans {
     }
 
     private static String mark(FilterExec filter) {
-        Iterator columns = CollectionConverters.asJava(filter.condition().references()).iterator();
+        Iterator columns = Scala.list(filter.condition().references()).iterator();
         while (columns.hasNext()) {
             String name = ((NamedExpression) columns.next()).name();
             if (name.startsWith(JoinFilterPlan.MARK)) {
@@ -172,14 +166,14 @@ final class Scans {
     }
 
     private static long rows(SparkPlan plan) {
-        AccumulatorV2 metric = (AccumulatorV2) CollectionConverters.asJava(plan.metrics()).get("numOutputRows");
+        AccumulatorV2 metric = (AccumulatorV2) Scala.map(plan.metrics()).get("numOutputRows");
         return metric == null ? -1 : ((Number) metric.value()).longValue();
     }
 
     /** The plans below a plan, and those of its subqueries. */
     static List parts(SparkPlan plan) {
         List parts = new ArrayList(below(plan));
-        parts.addAll(CollectionConverters.asJava(plan.subqueries()));
+        parts.addAll(Scala.list(plan.subqueries()));
         return parts;
     }
 
@@ -200,6 +194,6 @@ final class Scans {
         if (plan instanceof ReusedExchangeExec) {
             return Collections.emptyList();
         }
-        return CollectionConverters.asJava(plan.children());
+        return Scala.list(plan.children());
     }
 }

@@ -14,9 +14,9 @@ import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat;
 import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.command.DataWritingCommand;
+import org.apache.spark.sql.internal.SessionState;
 import org.apache.spark.sql.util.QueryExecutionListener;
 import scala.Option;
 
@@ -33,11 +33,11 @@ public final class WriteWatch implements QueryExecutionListener {
         "AlterTableSetLocationCommand", "RepairTableCommand", "SaveAsV1TableCommand", "TruncateTableCommand",
     }));
     private final ObjectMapper mapper = new ObjectMapper();
-    private final SparkSession spark;
+    private final SessionState session;
     private final Callback python;
 
-    public WriteWatch(SparkSession spark, BiFunction python, String secret) {
-        this.spark = spark;
+    public WriteWatch(Object session, BiFunction python, String secret) throws Exception {
+        this.session = Sessions.state(session);
         this.python = new Callback(python, secret);
     }
 
@@ -59,7 +59,7 @@ public final class WriteWatch implements QueryExecutionListener {
     /** Where a table is; null where the catalog does not know it any more. */
     public String location(String database, String name) {
         try {
-            SessionCatalog catalog = spark.sessionState().catalog();
+            SessionCatalog catalog = session.catalog();
             return text(catalog.getTableMetadata(new TableIdentifier(name, Option.apply(database))).location());
         } catch (Throwable problem) {
             return null;
@@ -95,13 +95,13 @@ public final class WriteWatch implements QueryExecutionListener {
 
     private void add(TableIdentifier table, ArrayNode tables) {
         Option database = table.database();
-        String name = database.isDefined() ? (String) database.get() : spark.sessionState().catalog().getCurrentDatabase();
+        String name = database.isDefined() ? (String) database.get() : session.catalog().getCurrentDatabase();
         tables.addArray().add(name).add(table.table());
     }
 
     /** A location as Hadoop prints it, with its file system. */
     private String text(URI location) throws Exception {
         Path path = new Path(location);
-        return path.getFileSystem(spark.sessionState().newHadoopConf()).makeQualified(path).toString();
+        return path.getFileSystem(session.newHadoopConf()).makeQualified(path).toString();
     }
 }

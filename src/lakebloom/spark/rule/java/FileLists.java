@@ -1,0 +1,42 @@
+package io.lakebloom.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.Map;
+
+/** The files of indexes as Python sent them. It sends those of a version once, while they are kept here. */
+final class FileLists {
+    /** Of all lists together; a file takes about 300 bytes. */
+    static final long MAX_FILES = 2000000;
+    private final Bounded lists = new Bounded(MAX_FILES);
+
+    /** The files of one version of an index; equal fingerprints mean the same files in the same order. */
+    static final class Known {
+        final String fingerprint;
+        final KnownFiles files;
+
+        Known(String fingerprint, KnownFiles files) {
+            this.fingerprint = fingerprint;
+            this.files = files;
+        }
+    }
+
+    /** For each index the Known that there is now. */
+    Map now() {
+        return lists.copy();
+    }
+
+    /** The files with this fingerprint: those that are sent, or else those that were known; null where neither are. */
+    Known updated(String index, String fingerprint, JsonNode sent, Map before) {
+        if (sent != null && !sent.isNull()) {
+            Known made = new Known(fingerprint, new KnownFiles(sent.asText()));
+            lists.put(index, made, 1 + made.files.size());
+            return made;
+        }
+        Known known = (Known) before.get(index);
+        boolean isSame = known != null && known.fingerprint.equals(fingerprint);
+        if (isSame) {
+            lists.get(index); // it was used
+        }
+        return isSame ? known : null;
+    }
+}

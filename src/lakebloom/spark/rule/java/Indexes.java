@@ -1,0 +1,122 @@
+package io.lakebloom.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Set;
+
+/** The indexes of a lake as the rule needs to know them, without a call to Python. */
+final class Indexes {
+    private final List all = new ArrayList();
+
+    /** A JSON array of {name, locations, columns, global}. */
+    Indexes(JsonNode json) {
+        for (Iterator it = json.iterator(); it.hasNext();) {
+            all.add(new Index((JsonNode) it.next()));
+        }
+    }
+
+    boolean isEmpty() {
+        return all.isEmpty();
+    }
+
+    List names() {
+        List names = new ArrayList();
+        for (Iterator it = all.iterator(); it.hasNext();) {
+            names.add(((Index) it.next()).name);
+        }
+        return names;
+    }
+
+    /** Whether an index has filters for this column of the scan. */
+    boolean cover(Scan scan, List column) {
+        String key = FileColumns.key(column);
+        for (Iterator it = all.iterator(); it.hasNext();) {
+            Index index = (Index) it.next();
+            if (index.columns.contains(key) && index.meets(scan.roots())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** The name of an index with a global filter for this column of the scan; null where there is none. */
+    String withGlobalFilter(Scan scan, List column) {
+        String key = FileColumns.key(column);
+        for (Iterator it = all.iterator(); it.hasNext();) {
+            Index index = (Index) it.next();
+            if (index.globals.contains(key) && index.meets(scan.roots())) {
+                return index.name;
+            }
+        }
+        return null;
+    }
+
+    /** The names of the indexes that together could drop a file, each knowing a column that the condition names. */
+    List usable(Scan scan) {
+        List here = new ArrayList();
+        List roots = scan.roots();
+        for (Iterator it = all.iterator(); it.hasNext();) {
+            Index index = (Index) it.next();
+            if (index.meets(roots)) {
+                here.add(index);
+            }
+        }
+        List names = new ArrayList();
+        Set columns = new HashSet();
+        Set named = here.isEmpty() ? Collections.emptySet() : scan.columns();
+        for (Iterator it = here.iterator(); it.hasNext();) {
+            Index index = (Index) it.next();
+            if (!Collections.disjoint(index.columns, named)) {
+                names.add(index.name);
+                columns.addAll(index.columns);
+            }
+        }
+        return !names.isEmpty() && scan.isUsable(columns) ? names : Collections.emptyList();
+    }
+
+    /** Where the table of an index is, and the columns it has filters for. */
+    private static final class Index {
+        final String name;
+        final Set columns = new HashSet();
+        final Set globals = new HashSet();
+        private final List locations = new ArrayList();
+
+        Index(JsonNode json) {
+            name = json.get("name").asText();
+            for (Iterator it = json.get("locations").iterator(); it.hasNext();) {
+                locations.add(((JsonNode) it.next()).asText());
+            }
+            for (Iterator it = json.get("columns").iterator(); it.hasNext();) {
+                List path = new ArrayList();
+                for (Iterator jt = ((JsonNode) it.next()).iterator(); jt.hasNext();) {
+                    path.add(((JsonNode) jt.next()).asText());
+                }
+                columns.add(FileColumns.key(path));
+                if (json.get("global").asBoolean()) {
+                    globals.add(FileColumns.key(path));
+                }
+            }
+        }
+
+        boolean meets(List roots) {
+            for (Iterator it = roots.iterator(); it.hasNext();) {
+                String root = (String) it.next();
+                for (Iterator jt = locations.iterator(); jt.hasNext();) {
+                    String location = (String) jt.next();
+                    if (isWithin(root, location) || isWithin(location, root)) {
+                        return true;
+                    }
+                }
+            }
+            return false;
+        }
+
+        private static boolean isWithin(String path, String directory) {
+            return path.equals(directory) || path.startsWith(directory.endsWith("/") ? directory : directory + "/");
+        }
+    }
+}

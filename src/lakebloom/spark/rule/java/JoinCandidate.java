@@ -1,0 +1,123 @@
+package io.lakebloom.spark;
+
+import java.math.BigInteger;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.BloomFilterMightContain;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.internal.SQLConf;
+
+/** A key of one side of a join that a global filter of the other side's column could filter. */
+final class JoinCandidate {
+    /** The side to filter: 0 is left, 1 is right. */
+    final int side;
+    final AttributeReference key;
+    /** The scan of the other side, and the column there. */
+    final Scan scan;
+    final List path;
+    final String index;
+    /** Why the side must not, or need not, be filtered; null: it may. */
+    final String reason;
+
+    private JoinCandidate(int side, AttributeReference key, Scan scan, List path, String index, String reason) {
+        this.side = side;
+        this.key = key;
+        this.scan = scan;
+        this.path = path;
+        this.index = index;
+        this.reason = reason;
+    }
+
+    /** The equalities of a join between columns, each in both directions, that an index has a global filter for. */
+    static List of(Join join, Indexes indexes) {
+        List found = new ArrayList();
+        if (join.condition().isEmpty()) {
+            return found;
+        }
+        LogicalPlan[] sides = Plans.sides(join);
+        for (Iterator it = Conjuncts.of((Expression) join.condition().get()).iterator(); it.hasNext();) {
+            Object part = it.next();
+            List both = part instanceof EqualTo ? Scala.list(((EqualTo) part).children()) : Collections.emptyList();
+            for (int first = 0; first < both.size(); first++) {
+                Object key = both.get(first);
+                Object other = both.get(1 - first);
+                if (key instanceof AttributeReference && other instanceof AttributeReference) {
+                    for (int side = 0; side < 2; side++) {
+                        if (Columns.has(sides[side], key) && Columns.has(sides[1 - side], other)) {
+                            add(found, join, side, (AttributeReference) key, (AttributeReference) other, indexes);
+                        }
+                    }
+                }
+            }
+        }
+        return found;
+    }
+
+    private static void add(List found, Join join, int side, AttributeReference key, AttributeReference other, Indexes indexes) {
+        LogicalPlan[] sides = Plans.sides(join);
+        ValueSource source = ValueSource.of(sides[1 - side], other);
+        if (source == null || !key.dataType().equals(other.dataType())) {
+            return;
+        }
+        // Where both sides read the same column of the same files every row passes.
+        Scan scan = new Scan(source.relation, null);
+        if (source.isSame(ValueSource.of(sides[side], key)) || !scan.listsPlainFiles() || !scan.isStored(source.column)) {
+            return;
+        }
+        List path = Collections.singletonList(source.column.name());
+        String index = indexes.withGlobalFilter(scan, path);
+        if (index != null) {
+            found.add(new JoinCandidate(side, key, scan, path, index, whyNot(join, side, key)));
+        }
+    }
+
+    private static String whyNot(Join join, int side, AttributeReference key) {
+        String type = join.joinType().toString();
+        boolean both = type.equals("Inner") || type.equals("LeftSemi");
+        if (!both && !(type.equals("LeftOuter") && side == 1) && !(type.equals("RightOuter") && side == 0)) {
+            return "JOIN_NOT_SAFE";
+        }
+        if (!JoinFilterPlan.supports(key)) {
+            return "NOT_SUPPORTED";
+        }
+        LogicalPlan[] sides = Plans.sides(join);
+        BigInteger threshold = BigInteger.valueOf(SQLConf.get().autoBroadcastJoinThreshold());
+        for (int i = 0; i < 2; i++) {
+            if (sides[i].stats().sizeInBytes().bigInteger().compareTo(threshold) <= 0) {
+                return "BROADCAST_JOIN";
+            }
+        }
+        if (join.hint().toString().toLowerCase().contains("broadcast")) {
+            return "BROADCAST_JOIN";
+        }
+        BigInteger minimum = Settings.bytes("spark.lakebloom.join.minBytes", 67108864L);
+        if (sides[side].stats().sizeInBytes().bigInteger().compareTo(minimum) < 0) {
+            return "JOIN_TOO_SMALL";
+        }
+        return hasRuntimeFilter(sides[side], key) ? "RUNTIME_FILTER" : null;
+    }
+
+    private static boolean hasRuntimeFilter(LogicalPlan plan, AttributeReference key) {
+        if (plan instanceof Filter) {
+            for (Iterator it = Conjuncts.of(((Filter) plan).condition()).iterator(); it.hasNext();) {
+                Expression part = (Expression) it.next();
+                if (part instanceof BloomFilterMightContain && part.references().contains(key)) {
+                    return true;
+                }
+            }
+        }
+        for (Iterator it = Scala.list(plan.children()).iterator(); it.hasNext();) {
+            if (hasRuntimeFilter((LogicalPlan) it.next(), key)) {
+                return true;
+            }
+        }
+        return false;
+    }
+}

@@ -1,0 +1,88 @@
+package io.lakebloom.spark;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.DataType;
+
+/** For prune_join: a query without the files that hold none of the keys of another. */
+final class PruneJoin {
+    private final LakebloomRule rule;
+
+    PruneJoin(LakebloomRule rule) {
+        this.rule = rule;
+    }
+
+    /** The plan of a query with fewer files, or the reason why it stays as it is. The keys have one column. */
+    Object pruned(QueryExecution query, String column, QueryExecution keys) throws Exception {
+        LogicalPlan plan = query.analyzed();
+        List origins = origins(plan, column);
+        if (origins.isEmpty()) {
+            return "UNSUPPORTED_TABLE";
+        }
+        DataType type = ((Expression) Scala.list(keys.analyzed().output()).get(0)).dataType();
+        List known = new ArrayList();
+        for (Iterator it = origins.iterator(); it.hasNext();) {
+            Origin origin = (Origin) it.next();
+            if (origin.canBeProbed(rule.indexes(), type)) {
+                known.add(origin);
+            }
+        }
+        if (known.isEmpty()) {
+            return "NO_MATCHING_INDEX";
+        }
+        if (!keys.analyzed().deterministic()) {
+            return "NOT_REPEATABLE";
+        }
+        Set wanted = values(keys, type);
+        if (wanted == null) {
+            return "IN_LIST_TOO_LONG";
+        }
+        LogicalPlan pruned = plan;
+        for (Iterator it = known.iterator(); it.hasNext() && !wanted.isEmpty();) {
+            Origin origin = (Origin) it.next();
+            // Each call has its own keys: what an earlier one left out does not keep this one from leaving out more.
+            String purpose = LakebloomFileIndex.KEYS + origin.column + " " + System.nanoTime();
+            Expression condition = KeyCondition.of(origin.column, wanted, type);
+            pruned = Partners.pruned(rule, pruned, origin, condition, purpose, null, JsonNodeFactory.instance.objectNode());
+        }
+        return pruned == plan ? "NOT_SELECTIVE" : (Object) pruned;
+    }
+
+    private static List origins(LogicalPlan plan, String column) {
+        List origins = Collections.emptyList();
+        for (Iterator it = Scala.list(plan.output()).iterator(); it.hasNext();) {
+            Attribute name = (Attribute) it.next();
+            if (((Boolean) SQLConf.get().resolver().apply(name.name(), column)).booleanValue() && name instanceof AttributeReference) {
+                origins = Origin.of(plan, name);
+            }
+        }
+        return origins;
+    }
+
+    /** The distinct values of a query with one column; null where there are too many. */
+    private static Set values(QueryExecution query, DataType type) {
+        Set found = new HashSet();
+        InternalRow[] rows = query.executedPlan().executeCollect();
+        for (int i = 0; i < rows.length; i++) {
+            if (!rows[i].isNullAt(0)) {
+                found.add(rows[i].get(0, type));
+            }
+            if (found.size() > Keys.maxKeys()) {
+                return null;
+            }
+        }
+        return found;
+    }
+}

@@ -1,0 +1,48 @@
+package io.lakebloom.spark;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.BitSet;
+import java.util.List;
+
+/** What indexes said about a condition, and what that rests on. */
+final class PruneResult {
+    final JsonNode condition;
+    /** A KeptFiles for each index. */
+    final List answers;
+    /** What Python has to say about the answers, for explain. */
+    final String note;
+    /** The cached rows that the condition was made of; null where it was not. */
+    final CachedRows keys;
+
+    PruneResult(JsonNode condition, List answers, String note, CachedRows keys) {
+        this.condition = condition;
+        this.answers = answers;
+        this.note = note;
+        this.keys = keys;
+    }
+
+    /** Whether the keys in the condition are still those of the query. */
+    boolean holds() {
+        try {
+            return keys == null || keys.areThere();
+        } catch (Exception problem) {
+            return false;
+        }
+    }
+
+    /** What one index said: which of the files it knows can match. */
+    static final class KeptFiles {
+        final String name;
+        final KnownFiles files;
+        final BitSet kept;
+        final BitSet changed;
+
+        /** Files that changed though the listing may not show it are kept. */
+        KeptFiles(String name, KnownFiles files, BitSet kept, BitSet changed) {
+            this.name = name;
+            this.files = files;
+            this.kept = kept;
+            this.changed = changed;
+        }
+    }
+}
