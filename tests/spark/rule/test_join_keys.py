@@ -352,7 +352,18 @@ def test_random_small_sides_lose_no_row(spark: SparkSession, lake: Lakebloom, ev
 def test_reasons_of_java_are_those_of_python() -> None:
     java = files("lakebloom.spark.rule").joinpath("java")
     text = "\n".join(
-        java.joinpath(f"{name}.java").read_text(encoding="utf-8") for name in ("Keys", "KeyRows", "KeySearch", "Origin", "Target", "Partners", "PruneJoin", "JoinCandidate", "Joins")
+        java.joinpath(f"{name}.java").read_text(encoding="utf-8")
+        for name in (
+            "Keys",
+            "KeyRows",
+            "KeySearch",
+            "Origin",
+            "Target",
+            "Partners",
+            "PruneJoin",
+            "JoinCandidate",
+            "Joins",
+        )
     )
     codes = set(re.findall(r'"([A-Z]+(?:_[A-Z]+)+)"', text))
     assert {"KEYS_AT_RUN_TIME", "CACHE_NOT_FILLED", "TOO_MANY_KEYS", "KEY_COMPUTED", "NOT_REPEATABLE"} <= codes
