@@ -1,1 +1,1 @@
-"""Spark: sources, the build job. The only layer that imports pyspark; it works on classic sessions and on Connect."""
+"""The only layer that imports pyspark. It works on classic sessions and on Spark Connect."""

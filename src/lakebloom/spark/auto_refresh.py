@@ -1,7 +1,7 @@
-"""``enable(auto_refresh=True)``: an index is refreshed after the session itself wrote to its table.
+"""``enable(auto_refresh=True)``: refreshes an index after the session wrote to its table.
 
-``WriteWatch.java`` listens to what the session ran, on Spark's own bus and after the fact, and tells where it wrote.
-``AutoRefresh`` does the rest in a thread of its own, so no write waits and none can fail because of it.
+``WriteWatch.java`` is a query listener: after each write it reports the location. ``AutoRefresh`` refreshes the indexes
+in a background thread, so writes do not wait for it and cannot fail because of it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["WriteWatch"]
 
 _LISTENED_S = 60
-"""How long to wait for Spark's listener bus, which is milliseconds behind unless another listener is stuck."""
+"""How long to wait for Spark's listener bus. It is milliseconds behind, unless another listener blocks it."""
 
 
 class WriteWatch:
@@ -40,7 +40,7 @@ class WriteWatch:
         entries: Callable[[], Mapping[str, Entry | Exception]],
         refresh: Callable[[str], object],
     ) -> None:
-        """``entries`` returns the newest state of each index. Raises UnsupportedSessionError."""
+        """``entries`` returns the newest commit of each index. Raises UnsupportedSessionError."""
         if spark is None or is_connect(spark):
             raise UnsupportedSessionError(
                 "auto_refresh needs a classic Spark session",
@@ -59,19 +59,19 @@ class WriteWatch:
         self._java = new_object(spark, "WriteWatch", self._spark._jsparkSession, self._exposed, secret)
 
     def start(self) -> None:
-        """Listen from now on."""
+        """Start listening."""
         if not self.background.running:
             self.background.start()
             self._listeners().register(self._java)
 
     def stop(self) -> None:
-        """Listen no more, and begin no other refresh."""
+        """Stop listening, and start no other refresh."""
         if self.background.running:
             self.background.stop()
             self._listeners().unregister(self._java)
 
     def close(self) -> None:
-        """Stop, and let Java forget the callback."""
+        """Stop, and release the callback in Java."""
         if is_stopped(self._spark):
             self.background.stop()
         else:
@@ -79,13 +79,13 @@ class WriteWatch:
         withdraw(self._spark, [self._exposed])
 
     def wait(self, timeout_s: float | None) -> bool:
-        """Wait for the refreshes of all writes that are done, and tell whether there are none left."""
+        """Wait for the refreshes of all finished writes. Returns False if some are left after the timeout."""
         limit_s = _LISTENED_S if timeout_s is None else timeout_s
         try:
             self._spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(round(limit_s * 1000))
         except Exception:
             if not is_stopped(self._spark):
-                return False  # another listener holds the bus
+                return False  # another listener blocks the bus
         return self.background.wait(timeout_s)
 
     def _refresh(self, name: str) -> None:
@@ -105,7 +105,7 @@ class WriteWatch:
         return indexes_over(self._entries(), map(self._located, written))
 
     def _located(self, written: Written) -> Written:
-        """Return a write with the places of its tables: an index may be over the path of a table."""
+        """Return a write with the locations of its tables: an index may be on the path of a table."""
         return Written((*written.paths, *self._places(written.tables)), written.tables)
 
     def _places(self, tables: Iterable[tuple[str, ...]]) -> Iterator[str]:
@@ -123,7 +123,7 @@ class _Written(Callback):
         self._background = background
 
     def apply(self, question: str) -> str:
-        """Note the write. Never raises, never waits."""
+        """Record the write. Never raises, never waits."""
         self.asked += 1
         try:
             told = msgspec.json.decode(question, type=Written)
@@ -139,4 +139,4 @@ def _canonical(paths: Iterable[str]) -> Iterator[str]:
         try:
             yield from_decoded(path)
         except LakebloomError:
-            continue  # a place of a kind that no index is over
+            continue  # a location that no index can be on

@@ -1,9 +1,8 @@
-"""Sampling a table with Spark, to advise on its columns: for what PyArrow cannot read.
+"""Samples a table with Spark to advise on its columns, for files that PyArrow cannot read.
 
-A few files, spread over all, in two passes. The first counts: rows, NULLs, different values, minimum and maximum for
-each file and column. The second takes some values of each file, chosen by their hash: a value that is chosen in one
-file is chosen in every file that holds it, so that the samples of two files tell what share of their values they have
-in common.
+It reads a few files, evenly spread, in two passes. The first counts rows, NULLs and distinct values, and finds minimum
+and maximum, for each file and column. The second samples values of each file by their hash: a value that is sampled in
+one file is sampled in every file that holds it. So the samples of two files show which fraction of values they share.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ __all__ = ["advise"]
 def advise(
     spark: SparkSession, source: Any, columns: Sequence[str] | None = None, options: Mapping[str, str] | None = None
 ) -> RecordTable[ColumnAdvice]:
-    """Return for each column of a table, or for those named, whether it is worth a Bloom index and why.
+    """Return for each column of a table, or for the named ones, whether it is worth an index, and why.
 
-    ``source`` is that of ``create_index``. At most 24 files and 2 GiB are read. Raises what ``create_index`` raises for
-    a table that cannot be indexed, and ColumnNotFoundError.
+    ``source`` is that of ``create_index``. At most 24 files and 2 GiB are read. Raises ColumnNotFoundError, and the
+    errors of ``create_index`` for a table that cannot be indexed.
     """
     record = resolve(spark, source, options)
     files = list_table(spark, CatalogTables(spark).current(record), options or {})
@@ -60,7 +59,7 @@ def advise(
 def _sampled(frame: DataFrame, columns: Sequence[ColumnSpec]) -> list[ColumnSample]:
     from pyspark.sql import functions as F  # noqa: N812
 
-    # Not F.col: the data may have a column of this name.
+    # Not F.col: the table may have a column of this name.
     path = metadata_column(frame).getField("file_path").alias("file")
     values = frame.select(path, *(column_of(spec.path).alias(f"c{number}") for number, spec in enumerate(columns)))
     counts: list[Column] = [F.count(F.lit(1)).alias("rows")]

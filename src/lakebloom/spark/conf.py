@@ -1,4 +1,4 @@
-"""What a session's configuration says about lakebloom."""
+"""The settings of lakebloom in a Spark session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def settings_of(spark: SparkSession) -> Settings:
 
 
 def default_location(spark: SparkSession) -> str:
-    """Return where indexes are kept unless someone says otherwise: beside the warehouse, whose folders are tables."""
+    """Return the default location of indexes: next to the warehouse, because directories inside it are tables."""
     location = settings_of(spark).location
     if location is not None:
         return location
@@ -31,10 +31,10 @@ def default_location(spark: SparkSession) -> str:
 
 
 def beside(warehouse: str) -> str:
-    """Return the directory beside a warehouse.
+    """Return the directory next to a warehouse.
 
-    In the root of a file system or of a bucket nothing is beside it; there a name that begins with an underscore is
-    neither a table's nor a database's.
+    The root of a file system or of a bucket has no directory next to it; there the name begins with an underscore, so
+    that it is no table or database.
 
     >>> beside("/data/warehouse/"), beside("s3://bucket"), beside("file:/")
     ('/data/warehouse-lakebloom', 's3://bucket/_lakebloom', 'file:/_lakebloom')

@@ -1,7 +1,7 @@
 """``prune_join`` on Spark Connect: the keys of the small side become a condition of ``lake.read``.
 
-No rule can be put into the optimizer of a server, so the indexed side is traced to the table of an index, in the plan
-that the client sends, and read anew.
+A client cannot install an optimizer rule on the server. So lakebloom finds the indexed table in the client's plan, and
+reads it again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["read_by_keys"]
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _EXACT = (*_INTEGERS, "string", "date", "binary")
-"""Types whose values reach Python, and go back, as they are. Timestamps depend on time zones on the way."""
+"""Types whose values do not change on the way to Python and back. Timestamps do: they depend on time zones."""
 
 
 class _Traced(NamedTuple):
@@ -48,10 +48,10 @@ def read_by_keys(
     read: Callable[[str, Predicate, Sequence[str] | None], DataFrame],
     max_keys: int,
 ) -> DataFrame:
-    """Return the rows of the indexed side, the first, that have a key of the other; or the side itself, and a warning.
+    """Return the rows of the first side, the indexed one, that have a key of the other; or the side itself, and log.
 
-    Raises InvalidArgumentError and ColumnNotFoundError for columns that do not fit, UnsupportedSourceError where the
-    side cannot be traced to an index.
+    Raises InvalidArgumentError and ColumnNotFoundError for wrong columns, UnsupportedSourceError if no index is found
+    for the side.
     """
     if not columns:
         raise InvalidArgumentError("a join needs at least one column", found="none", hint='on="user_id"')
@@ -83,7 +83,7 @@ def _name(side: DataFrame, column: str) -> str:
 def _traced(
     spark: SparkSession, frame: DataFrame, columns: Sequence[str], entries: Mapping[str, Entry | Exception]
 ) -> _Traced:
-    """Return the index over the table that a frame is, with filters for most of the columns."""
+    """Return the index on a DataFrame's table that has filters for most of the columns."""
     plan: Any = frame._plan
     root = plan.to_proto(spark.client).root
     while root.WhichOneof("rel_type") == "subquery_alias":
@@ -129,7 +129,7 @@ def _require_exact(column: str, mine: str, theirs: str, index: str) -> None:
 
 
 def _keys(small: DataFrame, column: str, max_keys: int) -> list[Any] | None:
-    """Return the distinct keys that are not NULL; None where there are more than so many."""
+    """Return the distinct keys without NULL; None if there are more than ``most``."""
     try:
         name = format_name([column])
         some = small.select(name).where(small[name].isNotNull()).distinct().limit(max_keys + 1).collect()

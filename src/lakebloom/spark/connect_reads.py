@@ -1,4 +1,4 @@
-"""Spark Connect: what a DataFrame reads through indexes, by the plan that the client sends, and what it counted."""
+"""Spark Connect: explains what a DataFrame reads through indexes, from the plan that the client sends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ROWS = "numOutputRows"
 
 
 def explain_on_connect(spark: SparkSession, frame: DataFrame) -> QueryReport:
-    """Tell what each scan of lakebloom's source reads. Raises UnsupportedSessionError where there is none."""
+    """Explain each scan of lakebloom's data source. Raises UnsupportedSessionError if there is none."""
     sources = list(sources_of(spark, frame))
     if not sources:
         raise UnsupportedSessionError(
@@ -36,7 +36,7 @@ def explain_on_connect(spark: SparkSession, frame: DataFrame) -> QueryReport:
 
 
 def sources_of(spark: SparkSession, frame: DataFrame) -> Iterator[Mapping[str, str]]:
-    """Yield the options of each scan of lakebloom's source in a DataFrame's plan."""
+    """Yield the options of each scan of lakebloom's data source in a DataFrame's plan."""
     logical: Any = frame._plan
     session: Any = spark
     waiting: list[Any] = [logical.to_proto(session.client)]
@@ -59,10 +59,10 @@ class _Made(NamedTuple):
 
 
 class ConnectReads:
-    """The DataFrames that ``lake.read`` made in a session, to tell what they read once they ran.
+    """The DataFrames that ``lake.read`` created in a session, to report what they read.
 
-    Spark Connect tells how many rows a scan returned, and not how many files it opened. Those are the plan's, as long
-    as neither the index nor the table has changed since the DataFrame was made; otherwise they are not known.
+    Spark Connect reports how many rows a scan returned, but not how many files it opened. The number of files comes
+    from the plan, if neither the index nor the table has changed since; otherwise it is unknown.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -70,11 +70,11 @@ class ConnectReads:
         self._made: deque[_Made] = deque(maxlen=REMEMBERED_READS)
 
     def add(self, frame: DataFrame, index: str, version: int) -> None:
-        """Remember a DataFrame for as long as somebody has it. ``version`` is that of the index."""
+        """Remember a DataFrame as long as it is referenced. ``version`` is that of the index."""
         self._made.append(_Made(weakref.ref(frame), index, version, time.time_ns() // 1_000_000))
 
     def last(self) -> LastQuery | None:
-        """Return what the newest of the DataFrames counted that ran; None where none has."""
+        """Return the figures of the last DataFrame that ran; None if none has run."""
         for made in reversed(self._made):
             frame = made.frame()
             if frame is not None and frame.executionInfo is not None:
@@ -91,12 +91,12 @@ class ConnectReads:
                 size = report.bytes_kept if report.unit == "file" else None
                 return ScanFigures(report.table, report.files_kept, size, rows, report.files, report.files_kept)
         except LakebloomError:
-            pass  # whatever keeps the table or the index from being read now, the query has run
+            pass  # the query has run, even if the table or the index cannot be read now
         return ScanFigures(made.name, None, None, rows, None, None)
 
 
 def _rows_of(info: Any) -> int | None:
-    """Return how many rows the scan returned: Spark numbers the parts of a plan, and names each."""
+    """Return how many rows the scan returned, from the metrics of the plan's nodes."""
     parts = () if info.metrics is None else info.metrics._metrics
     found = [part.metrics for part in parts if part.name.startswith("BatchScan")]
     rows = [metric.value for metrics in found for metric in metrics if metric.name == _ROWS]

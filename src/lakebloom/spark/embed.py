@@ -1,8 +1,8 @@
-"""Bloom filters for all Parquet files of a lake that have none: one task embeds them into one group of files.
+"""Embeds Bloom filters into all Parquet files of a lake; each task handles one shard of files.
 
-Every file is replaced on its own and whole, so a job that fails or is stopped leaves a lake that can be read, and it
-can be run again. What Spark knows of the path is refreshed; a DataFrame that was made before still has the old files'
-sizes and has to be made anew. To an index of lakebloom these are changed files: refresh it afterwards.
+Every file is replaced atomically, so the lake stays readable if the job fails or is stopped, and the job can be run
+again. Spark's listing of the path is refreshed. A DataFrame that was created before has the old file sizes: create it
+again. For an index of lakebloom these files have changed: refresh it afterwards.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ __all__ = ["EmbedLakeReport", "embed_lake"]
 
 @dataclass(frozen=True, slots=True)
 class EmbedLakeReport(Printable):
-    """What embedding filters into the files of a lake did."""
+    """The result of embedding filters into the files of a lake."""
 
     path: str
     files: int
-    """Those that have filters now."""
+    """Files that have filters now."""
     rows: int
     filters: int
     bytes: int
-    """The size of these files before."""
+    """Their size before."""
     bytes_added: int
     skipped: tuple[SkippedFile, ...]
-    """The files that stayed as they were, each with the reason."""
+    """Files that were not changed, each with the reason."""
     elapsed_s: float
 
 
 class _Result(msgspec.Struct, frozen=True):
-    """What one task did."""
+    """The result of one task."""
 
     files: int = 0
     rows: int = 0
@@ -89,15 +89,13 @@ def embed_lake(
     options: Mapping[str, str] | None = None,
     progress: ProgressOption = None,
 ) -> EmbedLakeReport:
-    """Give each Parquet file at ``path`` (a directory, a file or a glob pattern) filters for ``columns``, in place.
+    """Add filters for ``columns`` to each Parquet file at ``path`` (a directory, a file or a glob pattern), in place.
 
-    A file that cannot have them, because it lacks a column or is damaged, stays as it was and is reported with the
-    reason. ``progress`` is that of
-    ``Lakebloom.create_index``; ``fpp``, ``force`` and ``options`` are those of
-    ``lakebloom.parquet.embed``.
+    A file that lacks a column or is damaged is not changed, and is reported with the reason. ``progress`` is that of
+    ``Lakebloom.create_index``; ``fpp``, ``force`` and ``options`` are those of ``lakebloom.parquet.embed``.
 
     Raises UnsupportedSourceError for files that belong to a Delta Lake, Iceberg or Hudi table, NoFilesError,
-    NotFoundError, InvalidArgumentError, and BuildFailedError where the Spark job fails.
+    NotFoundError, InvalidArgumentError, and BuildFailedError if the Spark job fails.
     """
     started = time.perf_counter()
     request = _Request(tuple(column_names(columns)), sizing.rate_argument(fpp), force, dict(options or {}))
@@ -175,7 +173,7 @@ def _watched(
     options: Mapping[str, str],
     report: Callable[[Progress], None] | None,
 ) -> Iterator[None]:
-    """Call ``report`` at the start and whenever files have changed, which is seen by listing them again."""
+    """Call ``report`` at the start and whenever files have changed; they are listed again to see this."""
     if report is None:
         yield
         return
@@ -187,7 +185,7 @@ def _watched(
             try:
                 now = set(list_files([location], options))
             except StorageError:
-                continue  # progress is a courtesy: the next look may work
+                continue  # only the progress display fails; the next listing may work
             changed = [file for file in files if file not in now]
             if len(changed) > shown:
                 shown = len(changed)

@@ -1,4 +1,4 @@
-"""The one line of what Spark says that names the cause."""
+"""Finds the line of a Spark error that names the cause."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)\b")
 
 
 def cause(error: Exception) -> str:
-    """Return the last line of the worker's traceback, or the line with Spark's error condition, or the first of all.
+    """Return the last line of the worker's traceback, or the line with Spark's error condition, or the first line.
 
     >>> cause(Exception("An error occurred\\n: org.apache.spark.SparkException: [PATH_NOT_FOUND] No such path: x"))
     '[PATH_NOT_FOUND] No such path: x'

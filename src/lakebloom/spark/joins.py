@@ -1,4 +1,4 @@
-"""Joins by hand: a filter as a Spark column, and a table without the files in which no key of another one is."""
+"""``might_contain``: a filter as a Spark column. ``prune_join``: a table without files that hold no key of another."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 def might_contain_column(spark: SparkSession, join_filter: JoinFilter, given: Column | str) -> Column:
     """Return whether the indexed column may hold a value; NULL for NULL.
 
-    The filter's words come from a subquery, so that plans and logs do not hold them. A column of another type, which
-    Spark would compare in yet another one, is an error of the query. Raises UnsupportedTypeError for a decimal of more
-    than 18 digits: its bytes can only be made from its digits as text, which takes longer than the join would.
+    The filter's words come from a subquery, so that plans and logs do not contain them. With a column of another type,
+    the query fails. Raises UnsupportedTypeError for a decimal of more than 18 digits: its bytes can only be computed
+    from its digits as text, which takes longer than the join.
     """
     from pyspark.sql import functions as F  # noqa: N812
 
@@ -67,17 +67,17 @@ def _require_fast(join_filter: JoinFilter) -> None:
 def pruned_by_keys(
     skipping: Skipping, indexed: DataFrame, small: DataFrame, columns: Sequence[str], settings: Settings
 ) -> DataFrame:
-    """Return a frame without the files that hold no key of another, looked up column by column.
+    """Return a DataFrame without the files that hold no key of another, looked up column by column.
 
-    Raises ColumnNotFoundError and InvalidArgumentError for columns that do not fit, UnsupportedSourceError where the
-    frame's rows cannot be traced to files of an index.
+    Raises ColumnNotFoundError and InvalidArgumentError for wrong columns, UnsupportedSourceError if no index is found
+    for the DataFrame's files.
     """
     if not columns:
         raise InvalidArgumentError("a join needs at least one column", found="none", hint='on="user_id"')
     for column in columns:
         for frame in (indexed, small):
             _require_column(frame, column)
-        # More than are worth looking up are not worth collecting: one beyond the limit tells.
+        # Collect one key more than the limit, to see that there are too many.
         some = small.select(column).where(small[column].isNotNull()).distinct().limit(settings.join_max_keys + 1)
         pruned = skipping.without_partners(indexed, column, some)
         if not isinstance(pruned, Reason):
@@ -101,13 +101,13 @@ def _require_column(frame: DataFrame, column: str) -> None:
 
 
 def filter_words(f: Sbbf) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-    """Return the words of a filter one after the other, as Spark's int."""
+    """Return the words of a filter in order, as Spark's int."""
     words: np.ndarray[tuple[int], np.dtype[np.int32]] = np.ascontiguousarray(f.words).reshape(-1).view(np.int32)
     return words
 
 
 def _same_values(type_name: str) -> list[str]:
-    """Return the types whose values a cast to this one keeps, as Spark's own comparison does."""
+    """Return the types that can be cast to this one without loss, as Spark does in comparisons."""
     if spark_type(type_name).kind is Kind.INTEGER:
         return [*_INTEGERS[: _INTEGERS.index(type_name) + 1], "void"]
     return [type_name, *(["float"] if type_name == "double" else []), "void"]

@@ -1,4 +1,4 @@
-"""The Java side: sources that Spark's own compiler, Janino, makes into classes in the driver. No jar is needed."""
+"""Compiles our Java sources in the driver with Janino, which is part of Spark. No jar is needed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def new_object(spark: SparkSession, name: str, *arguments: Any) -> Any:
     """Return a new instance of one of our Java classes, which has one constructor. Arguments may be Python objects."""
     gateway: Any = spark.sparkContext._gateway
     given = gateway.jvm.java.util.ArrayList()
-    for argument in arguments:  # a Python proxy can enter a list, not a gateway array
+    for argument in arguments:  # py4j can put a Python proxy into a list, but not into a gateway array
         given.add(argument)
     return _class_loader(gateway).loadClass(f"{PACKAGE}.{name}").getConstructors()[0].newInstance(given.toArray())
 
 
 def is_stopped(spark: SparkSession) -> bool:
-    """Tell whether a session ended: what fails because of it is nobody's problem."""
+    """Return whether a session has ended; errors because of that are ignored."""
     try:
         return bool(spark.sparkContext._jsc.sc().isStopped())
     except Exception:

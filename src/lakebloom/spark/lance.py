@@ -1,7 +1,7 @@
-"""A Bloom filter index for a Lance dataset: one task reads a group of fragments and writes a segment of the index.
+"""Builds a Bloom filter index of a Lance dataset: each task reads one shard of fragments and writes a segment.
 
-DataFrame API only, so it runs on a classic session and on Connect. No value passes through the JVM or the driver. A
-task that is tried again writes another segment; only those that the driver was told of are committed, and Lance's
+It uses only the DataFrame API, so it runs on classic sessions and on Connect. No value passes through the JVM or the
+driver. A task that is tried again writes another segment. Only segments that tasks reported are committed; Lance's
 ``cleanup_old_versions`` removes the others.
 """
 
@@ -42,11 +42,11 @@ __all__ = ["LanceIndexReport", "build_index"]
 
 @dataclass(frozen=True, slots=True)
 class LanceIndexReport(Printable):
-    """What building an index for a Lance dataset did."""
+    """The result of building an index of a Lance dataset."""
 
     dataset: str
     version: int
-    """The dataset's, with the index."""
+    """The version of the dataset that has the index."""
     name: str
     column: str
     rule: ZoneRule
@@ -62,7 +62,7 @@ class LanceIndexReport(Printable):
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What every task is told."""
+    """What every task needs to know."""
 
     uri: str
     version: int
@@ -86,13 +86,14 @@ def build_index(
 ) -> LanceIndexReport:
     """Build a Bloom filter index for a column of a Lance dataset and commit it, so that Lance's queries use it.
 
-    ``rule`` is how filters are sized: "putze", as small as the values of each zone allow, or "lance", byte for byte as
-    Lance builds them. ``name`` is the column's with ``_idx`` behind it, as in Lance. ``segments`` is how many files the
-    index has: one, as Lance makes it, which the driver merges from those of the tasks, or, for None, those of the tasks
-    as they are. ``replace`` drops an index of the same name in the same commit. ``storage_options`` are Lance's.
+    ``rule`` sizes the filters: "putze", as small as the values of each zone allow, or "lance", exactly as Lance
+    builds them. The default ``name`` is the name of the column with ``_idx``, as in Lance. ``segments`` is the
+    number of files of the index: 1, as in Lance, for which the driver merges the files of the tasks; None keeps one
+    file per task. ``replace`` drops an index of the same name in the same commit. ``storage_options`` are those of
+    Lance.
 
     Raises ColumnNotFoundError, UnsupportedTypeError, InvalidArgumentError, IndexExistsError, NoFilesError for a dataset
-    without rows, CommitConflictError, BuildFailedError where the Spark job fails, and what opening a dataset raises.
+    without rows, CommitConflictError, BuildFailedError if the Spark job fails, and the errors of opening a dataset.
     """
     started = time.perf_counter()
     plan = ZonePlan(rows_per_zone, fpp, rule)
@@ -101,7 +102,7 @@ def build_index(
     opened = open_dataset(dataset, storage_options)
     if storage_options is None:
         storage_options = opened.latest_storage_options()
-    # Tasks need a path that means the same to them, and a version that stays.
+    # Tasks need an absolute path and a fixed version.
     job = _Job(_absolute(opened.uri), opened.version, column, plan, storage_options)
     opened = open_dataset(job.uri, storage_options, job.version)
     found = find_column(opened, column)
@@ -136,7 +137,7 @@ def _absolute(uri: str) -> str:
 
 
 def _groups(dataset: LanceDataset, at_once: int) -> list[list[int]]:
-    """Return the fragments in groups of neighbours with about as many rows each, a group a task."""
+    """Return the fragments in shards of neighbours with about the same number of rows, one shard per task."""
     rows = {fragment.fragment_id: fragment.metadata.num_rows for fragment in dataset.get_fragments()}
     total = sum(rows.values())
     tasks = max(at_once, -(-total // LANCE_TASK_ROWS))
@@ -167,7 +168,7 @@ def _run(spark: SparkSession, groups: Sequence[Sequence[int]], job: _Job) -> lis
 
 
 def build_group(fragment_ids: Sequence[int], job: _Job) -> BuiltSegment:
-    """Write the segment of one group of fragments, in a task."""
+    """Write the segment of one shard of fragments, in a task."""
     dataset = open_dataset(job.uri, job.storage_options, job.version)
     return build_segment(dataset, find_column(dataset, job.column), fragment_ids, job.plan, job.storage_options)
 

@@ -1,4 +1,4 @@
-"""Queries as ``explain`` takes them: a DataFrame, or SQL text. Nothing is run, not even a DROP TABLE."""
+"""The queries that ``explain`` takes: a DataFrame or SQL text. Nothing is run, not even a command."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ FORMS = (
 
 
 def require_query(spark: SparkSession | None, query: Any, names: Callable[[], Collection[str]]) -> None:
-    """Raise a typed error for what is no DataFrame of this session and no SQL that it can be asked about.
+    """Raise a typed error unless the query is a DataFrame or SQL text that this session can explain.
 
-    ``names`` are those of the indexes.
+    ``names`` returns the names of the indexes.
     """
     if isinstance(query, str):
         if query in names():

@@ -38,12 +38,11 @@ def quiet_session(
     conf: Mapping[str, str] | None = None,
     muted: bool = False,
 ) -> Iterator[SparkSession]:
-    """Start Spark without its web page and progress bars, and stop it at the end. ``conf`` has the last word.
+    """Start Spark without its web UI and progress bars, and stop it at the end. ``conf`` overrides these settings.
 
-    ``muted`` keeps what its Java process writes to stderr from the screen: errors reach Python anyway. Without a
-    ``master`` it runs on this machine's cores; ``remote`` is the address of a Spark Connect server. Raises
-    UnsupportedSessionError where there is no pyspark or Java. A session that is active already is used as it is, and
-    left running.
+    ``muted`` hides the stderr of its Java process: errors reach Python anyway. The default ``master`` is local;
+    ``remote`` is the address of a Spark Connect server. Raises UnsupportedSessionError if pyspark or Java is missing.
+    A session that is already active is used unchanged, and is not stopped.
     """
     active = _active()
     if active is not None:
@@ -61,7 +60,7 @@ def quiet_session(
 
 @contextmanager
 def _uninterrupted() -> Iterator[list[int]]:
-    """Let Ctrl-C wait, and note that it came: a start of Spark that is broken off leaves its Java process behind."""
+    """Delay Ctrl-C until Spark has started: an interrupted start would leave its Java process running."""
     came: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield came
@@ -74,14 +73,14 @@ def _uninterrupted() -> Iterator[list[int]]:
     try:
         yield came
     finally:
-        if signal.getsignal(signal.SIGINT) is note:  # Spark's own handler may be there by now, and stays
+        if signal.getsignal(signal.SIGINT) is note:  # otherwise Spark has installed its own handler, which stays
             signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
 def _muted_stderr() -> Iterator[None]:
-    """Let processes that are started meanwhile write their stderr to nowhere."""
-    # py4j logs a traceback, with no logger of its own, when Ctrl-C interrupts a call.
+    """Discard the stderr of processes that are started in the block."""
+    # py4j logs a traceback to the root logger when Ctrl-C interrupts a call.
     logging.getLogger().addFilter(lambda record: "while sending command" not in record.getMessage())
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
@@ -108,7 +107,7 @@ def _started(name: str, master: str | None, remote: str | None, conf: Mapping[st
         raise UnsupportedSessionError(
             "this needs Spark", found=f"no pyspark in {sys.prefix}", hint="pip install 'lakebloom[spark]'"
         ) from error
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers must find lakebloom
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need the Python that has lakebloom
     builder = SparkSession.builder.appName(name)
     if remote is not None:
         builder, chosen = builder.remote(remote), dict(conf)

@@ -1,4 +1,4 @@
-"""Statements about indexes, carried out: each gives a DataFrame, as Spark's own do."""
+"""Runs statements about indexes. Each returns a DataFrame, as in Spark."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Indexes(Protocol):
 
 
 def run(spark: SparkSession, lake: Indexes, text: str) -> DataFrame:
-    """Carry a statement out and return its result. What is not about indexes goes to Spark."""
+    """Run a statement and return its result. Spark runs statements that are not about indexes."""
     statement = parse_statement(text)
     if statement is None:
         return spark.sql(text)
@@ -71,9 +71,9 @@ _VERBS: dict[str, Callable[[Indexes, OneIndex], Printable]] = {
 
 def _created(lake: Indexes, statement: CreateIndex) -> Printable:
     if statement.if_not_exists:
-        with suppress(IndexNotFoundError, IndexFormatError):  # before anything is resolved: the table may be gone
+        with suppress(IndexNotFoundError, IndexFormatError):  # before the table is resolved: it may be gone
             found = lake.index(statement.config.name)
-            if found.state == "active":  # one that is deleted cannot be used: an error says what to do
+            if found.state == "active":  # creating over a deleted index raises an error with a hint
                 return found
     return lake.create_index(statement.table, statement.config, replace=statement.or_replace)
 
@@ -88,5 +88,5 @@ def _dropped(lake: Indexes, statement: DropIndex) -> Printable | None:
 
 
 def _fields(spark: SparkSession, record: Printable | None) -> DataFrame:
-    """Return a record as Spark describes a table: a row for each field."""
+    """Return a record with one row for each field, as Spark describes a table."""
     return spark.createDataFrame([] if record is None else record.shown(), _FIELDS)

@@ -1,4 +1,4 @@
-"""SQL about indexes: ``CREATE BLOOM INDEX by_user ON events (user_id) OPTIONS (fpp = 0.001)`` and its kin.
+"""SQL about indexes: ``CREATE BLOOM INDEX by_user ON events (user_id) OPTIONS (fpp = 0.001)`` and so on.
 
     CREATE [OR REPLACE] BLOOM INDEX [IF NOT EXISTS] name ON [TABLE] table ( column {, column} )
         [OPTIONS ( key = value {, … } )]
@@ -10,7 +10,7 @@
     DESCRIBE [HISTORY] BLOOM INDEX name
 
 A table is a name, a format and a path (``parquet.`/data/events` ``), or a path as a string. Options are the fields of
-``BloomIndexConfig``. What does not begin like one of these is Spark's.
+``BloomIndexConfig``. Any other statement is Spark's.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class CreateIndex:
 
 @dataclass(frozen=True, slots=True)
 class OneIndex:
-    """A verb about one index, in capitals as it is typed."""
+    """A statement about one index; ``verb`` is in capitals."""
 
     verb: str
     name: str
@@ -86,7 +86,7 @@ Statement = CreateIndex | OneIndex | DropIndex | ShowIndexes
 
 
 def parse_statement(text: str) -> Statement | None:
-    """Return a statement about indexes, or None for one that is Spark's. Raises PredicateSyntaxError.
+    """Return a statement about indexes, or None for a statement of Spark. Raises PredicateSyntaxError.
 
     >>> parse_statement("REFRESH BLOOM INDEX by_user FULL")
     OneIndex(verb='REFRESH', name='by_user', mode='full', allow_shrink=False, retention=None)

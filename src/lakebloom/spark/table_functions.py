@@ -1,4 +1,4 @@
-"""Indexes in SQL: Python table functions that answer from the index alone, on classic sessions and on Connect.
+"""Python table functions about indexes, for SQL on classic sessions and on Connect. They read only the index.
 
     SELECT * FROM lakebloom_indexes()
     SELECT * FROM lakebloom_history('events_by_user')
@@ -45,9 +45,9 @@ _CANDIDATES = "path string, row_start bigint, row_count bigint, row_groups array
 
 
 def register(spark: SparkSession, location: str, options: Mapping[str, str]) -> list[str]:
-    """Make the functions known to a session and return their names.
+    """Register the functions with a session and return their names.
 
-    Raises UnsupportedSessionError for a location that only the driver reaches.
+    Raises UnsupportedSessionError for a location that only the driver can reach.
     """
     from pyspark.sql.functions import udtf
 
@@ -135,7 +135,7 @@ def history_row(record: VersionRecord) -> tuple[Any, ...]:
 def equal_to(
     columns: list[tuple[ColumnPath, str]], column: str, value: Any, *, case_sensitive: bool = False
 ) -> Predicate:
-    """Return ``column = value``; text is read as the column's type, and NULL asks for NULLs.
+    """Return ``column = value``; the text is converted to the column's type, and NULL finds NULLs.
 
     Raises ColumnNotFoundError, InvalidArgumentError or ValueConversionError.
 

@@ -1,8 +1,7 @@
-"""What differs between the versions of Spark, from 3.5 on. No other module asks which one it has.
+"""What differs between versions of Spark, from 3.5 on. No other module checks the version.
 
-A classic session of 3.5 does everything but read through the Python data source, which came with Spark 4.0, and with it
-what lakebloom does on Spark Connect. What a version has is found by looking for it, so that vendors' builds with other
-numbers work, too.
+Spark 3.5 has no Python data source, so lakebloom supports its classic sessions without ``read``, and not its Connect
+sessions. Features are detected, not derived from version numbers, so that builds of vendors work too.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ __all__ = [
 ]
 
 _SEPARATOR, _ARROW = "\0", " -> "
-"""Scala prints a map as ``key -> value``. One call brings it over from the JVM; one for each key takes a second."""
+"""Scala prints a map as ``key -> value``. Printing takes one call to the JVM; one call for each key takes a second."""
 _SCALA_2_12 = {
     "import scala.collection.immutable.Seq;": "import scala.collection.Seq;",
     "import org.apache.spark.sql.classic.SparkSession;": "import org.apache.spark.sql.SparkSession;",
 }
-"""What Spark 3.5 calls otherwise: its Scala has another Seq, and its sessions are of one kind."""
+"""Names that differ in Spark 3.5: Scala 2.12 has another Seq, and there is one class of sessions."""
 
 
 def require_connect(spark: SparkSession) -> None:
@@ -50,7 +49,7 @@ def require_connect(spark: SparkSession) -> None:
 
 
 def require_data_source() -> None:
-    """Raise UnsupportedSessionError where Spark has no data sources in Python."""
+    """Raise UnsupportedSessionError if Spark has no Python data sources."""
     if not _has_data_sources():
         raise UnsupportedSessionError(
             "reading through the data source, with lake.read or format('lakebloom'), needs Spark 4.0 or newer",
@@ -75,7 +74,7 @@ def _version() -> str:
 
 
 def session_settings(spark: SparkSession) -> dict[str, str]:
-    """Return what is set in a session."""
+    """Return the settings of a session."""
     session: Any = spark
     if not _is_classic(spark):
         return {key: str(value) for key, value in session.conf.getAll.items()}
@@ -85,7 +84,7 @@ def session_settings(spark: SparkSession) -> dict[str, str]:
 
 
 def metadata_column(frame: DataFrame) -> Column:
-    """Return what Spark knows about the file of each row, also where the data has a column of this name."""
+    """Return Spark's metadata column about the file of each row, even if the table has a column of this name."""
     anything: Any = frame
     if hasattr(frame, "metadataColumn"):
         found: Column = anything.metadataColumn("_metadata")
@@ -94,7 +93,7 @@ def metadata_column(frame: DataFrame) -> Column:
 
 
 def frame_of(frame: DataFrame, plan: Any) -> DataFrame:
-    """Return a frame of the same classic session that is Java's plan."""
+    """Return a DataFrame of the same classic session with a plan from Java."""
     like: Any = frame
     made: DataFrame = type(like)(like._jdf.ofRows(like.sparkSession._jsparkSession, plan), like.sparkSession)
     return made
@@ -110,7 +109,7 @@ def scala_sequence(spark: SparkSession, items: list[Any]) -> Any:
 
 
 def java_source(text: str, scala: str) -> str:
-    """Return a Java source as it is compiled with this version of Scala.
+    """Return a Java source adapted to this version of Scala.
 
     >>> java_source("import scala.collection.immutable.Seq;", "2.12.18")
     'import scala.collection.Seq;'
@@ -122,7 +121,7 @@ def java_source(text: str, scala: str) -> str:
 
 
 def words_column(spark: SparkSession, words: Words) -> Column:
-    """Return the words of a filter, an array of int, as a scalar subquery: plans and logs do not hold them."""
+    """Return the words of a filter, an array of int, as a scalar subquery, to keep them out of plans and logs."""
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
