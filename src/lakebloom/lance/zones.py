@@ -70,7 +70,7 @@ class LanceIndex:
             )
         target = require_type(type if self.type is None else self.type)
         probe = probe_values(values, LANCE, lambda array: fitted(array, target))
-        answers = [_ask(zone, probe) for zone in self.zones]
+        answers = [_probe_zone(zone, probe) for zone in self.zones]
         return np.array(answers, dtype=np.bool_).reshape(len(answers), len(probe))
 
     def candidates(self, values: object, *, type: pa.DataType | None = None) -> list[ZoneFilter]:
@@ -91,8 +91,8 @@ def require_type(type: pa.DataType | None) -> pa.DataType:
     return type
 
 
-def _ask(zone: ZoneFilter, probe: Probe) -> BoolArray:
+def _probe_zone(zone: ZoneFilter, probe: Probe) -> BoolArray:
     # A zone has rows. A filter of zeros means that all of them are NULL; if the zone has no NULL, it was never filled.
-    believed = zone.has_null or bool(zone.filter.words.any())
-    answer = probe.ask(zone.filter) if believed else probe.without_filter()
+    trusted = zone.has_null or bool(zone.filter.words.any())
+    answer = probe.run(zone.filter) if trusted else probe.without_filter()
     return answer | probe.nulls if zone.has_null else answer

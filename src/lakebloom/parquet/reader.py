@@ -95,11 +95,13 @@ def might_contain(path: Source, column: str, values: object, *, key_retriever: K
     metadata = read_metadata(file, key_retriever)
     leaf = find_leaf(metadata.footer.leaves, column)
     probe = probe_for(leaf.element, values, metadata.footer.key_value_metadata)
-    answers = [_ask(file, metadata, row_group, leaf, probe) for row_group in range(len(metadata.footer.row_groups))]
+    answers = [
+        _probe_row_group(file, metadata, row_group, leaf, probe) for row_group in range(len(metadata.footer.row_groups))
+    ]
     return np.array(answers, dtype=np.bool_).reshape(len(answers), len(probe))
 
 
-def _ask(file: OpenFile, metadata: Metadata, row_group: int, leaf: Leaf, probe: Probe) -> BoolArray:
+def _probe_row_group(file: OpenFile, metadata: Metadata, row_group: int, leaf: Leaf, probe: Probe) -> BoolArray:
     found = _locate(file, metadata, row_group, leaf) if probe.needs_filter else None
     if found is None:
         return probe.without_filter()
@@ -109,7 +111,7 @@ def _ask(file: OpenFile, metadata: Metadata, row_group: int, leaf: Leaf, probe: 
         return probe.without_filter()
     if not bits.words.any() and not _is_all_null(metadata.chunk(row_group, leaf.number)):
         return probe.without_filter()  # an empty filter was never filled
-    return probe.ask(bits)
+    return probe.run(bits)
 
 
 def _is_all_null(chunk: ColumnChunk) -> bool:

@@ -163,9 +163,9 @@ def check_tile(words: WordArray, rows: OffsetArray, hashes: HashArray, out: Bool
     """Clear ``out[i, j]`` if hash i is not in block j of row ``rows[i]``. Skips elements that are already False."""
     blocks = words.view(np.uint64)
     for row, mask, answers in zip(rows.tolist(), masks(hashes).view(np.uint64), out, strict=True):
-        asked = np.flatnonzero(answers)
-        if 4 * len(asked) < len(answers):
-            answers[asked] = _contain_one(blocks[row, asked], mask)
+        left = np.flatnonzero(answers)
+        if 4 * len(left) < len(answers):
+            answers[left] = _contain_one(blocks[row, left], mask)
         else:
             answers &= _contain_one(blocks[row], mask)
 

@@ -58,10 +58,10 @@ def mask_of(h: int) -> tuple[np.uint64, ...]:
     return tuple(np.uint64(1 << low | 1 << 32 + high) for low, high in zip(bits[::2], bits[1::2], strict=True))
 
 
-def which_contain(blocks: HashArray, mask: tuple[np.uint64, ...], asked: OffsetArray | None = None) -> OffsetArray:
-    """Return the numbers of the [count, 4] blocks, among those asked for or all, that have all bits of a mask."""
-    passed = asked
-    for i, word in enumerate(mask):  # each quarter of a block leaves few to the next one
+def which_contain(blocks: HashArray, mask: tuple[np.uint64, ...], among: OffsetArray | None = None) -> OffsetArray:
+    """Return the numbers of the [count, 4] blocks, among these or all of them, that have all bits of a mask."""
+    passed = among
+    for i, word in enumerate(mask):  # few blocks pass each quarter
         if passed is None:
             passed = np.flatnonzero(blocks[:, i] & word == word)
         else:

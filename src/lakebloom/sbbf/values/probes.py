@@ -34,7 +34,7 @@ class Probe:
 
     forms: tuple[HashArray, ...]
     """The hashes of the values, one array for each form that they can have."""
-    asked: BoolArray
+    decided: BoolArray
     """Which values the filter decides about."""
     kept: BoolArray
     """The result for the other values: True for one that cannot be probed, False for a NULL."""
@@ -45,23 +45,23 @@ class Probe:
     @property
     def needs_filter(self) -> bool:
         """False if the filter decides about no value."""
-        return bool(self.asked.any())
+        return bool(self.decided.any())
 
     @property
     def nulls(self) -> BoolArray:
         """Which values are NULL."""
-        return ~(self.asked | self.kept)
+        return ~(self.decided | self.kept)
 
     def without_filter(self) -> BoolArray:
         """Tell which values may be there without a filter."""
-        return self.asked | self.kept
+        return self.decided | self.kept
 
-    def ask(self, filter: Sbbf) -> BoolArray:
+    def run(self, filter: Sbbf) -> BoolArray:
         """Tell which values may be there."""
         found = np.zeros(len(self), dtype=np.bool_)
         for hashes in self.forms:
             found |= filter.might_contain_hashes(hashes)
-        return (found & self.asked) | self.kept
+        return (found & self.decided) | self.kept
 
 
 def probe_values(values: object, encoding: Encoding, fit: Callable[[pa.Array], pa.Array | None]) -> Probe:
@@ -76,7 +76,7 @@ def probe_values(values: object, encoding: Encoding, fit: Callable[[pa.Array], p
     most = max(len(part.forms) for part in parts)
     return Probe(
         tuple(np.concatenate([part.forms[min(i, len(part.forms) - 1)] for part in parts]) for i in range(most)),
-        np.concatenate([part.asked for part in parts]),
+        np.concatenate([part.decided for part in parts]),
         np.concatenate([part.kept for part in parts]),
     )
 
@@ -90,18 +90,18 @@ def _probe_chunk(array: pa.Array, encoding: Encoding, fit: Callable[[pa.Array], 
     given = array.is_valid().to_numpy(zero_copy_only=False)
     fits = fit(array)
     if fits is None:
-        return _unasked(given)
+        return _undecided(given)
     try:
         forms = tuple(hash_array(form, encoding)[0] for form in _forms(fits))
     except (UnsupportedTypeError, ValueConversionError):
-        return _unasked(given)
-    asked = fits.is_valid().to_numpy(zero_copy_only=False)
+        return _undecided(given)
+    decided = fits.is_valid().to_numpy(zero_copy_only=False)
     if pt.is_floating(fits.type):
-        asked = asked & ~np.isnan(_floats(fits))
-    return Probe(forms, asked, given & ~asked)
+        decided = decided & ~np.isnan(_floats(fits))
+    return Probe(forms, decided, given & ~decided)
 
 
-def _unasked(given: BoolArray) -> Probe:
+def _undecided(given: BoolArray) -> Probe:
     return Probe((np.zeros(len(given), dtype=np.uint64),), np.zeros(len(given), dtype=np.bool_), given)
 
 

@@ -172,10 +172,10 @@ class HadoopStorage:
         return self._uri.startswith("file:") and name.startswith(".") and name.endswith(".crc")
 
 
-def _unless_missing(question: Callable[[Any], Any], path: Any) -> Any:
+def _unless_missing(call: Callable[[Any], Any], path: Any) -> Any:
     """Return the result, or None if the file does not exist, or no longer does."""
     try:
-        return question(path)
+        return call(path)
     except Exception as error:
         if java_class_of(error) in MISSING:
             return None

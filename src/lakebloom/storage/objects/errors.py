@@ -33,8 +33,8 @@ def translated(attempt: str, options: Mapping[str, str], *, hint: str = _TRY_AGA
     except BaseException as error:
         if not _comes_from_obstore(error):
             raise
-        kind, advice = _classify(error, hint)
-        raise kind(attempt, found=redacted(error, options), hint=advice) from cause_of(error, options)
+        kind, what_to_do = _classify(error, hint)
+        raise kind(attempt, found=redacted(error, options), hint=what_to_do) from cause_of(error, options)
 
 
 def _comes_from_obstore(error: BaseException) -> bool:
