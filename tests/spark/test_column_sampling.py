@@ -58,7 +58,7 @@ def test_verdicts(advice: dict[str, ColumnAdvice]) -> None:
     assert said["country"] == ("no", "too few to skip")
     assert said["seq"] == ("no", "clustered")
     assert said["flag"] == ("no", "a Bloom filter over at most 256 values skips nothing")
-    assert said["nothing"] == ("no", "all values are NULL in the files looked at")
+    assert said["nothing"] == ("no", "all values are NULL in the sampled files")
     assert said["amount"][0] == "maybe"
     assert [said[name][0] for name in ("unique", "user", "s.leaf")] == ["yes", "yes", "yes"]
     assert list(advice) == ["unique", "user", "country", "seq", "amount", "flag", "nothing", "s.leaf"]

@@ -1,8 +1,8 @@
-"""Arguments as people really pass them: each public call checks their kinds by name, before anything is done.
+"""Checks the arguments of public calls by name, before anything is done.
 
-``@typed_arguments`` is put on a class. A call with a misspelt or surplus argument is a WrongCallError that names the
-right one; an argument of the wrong kind is an InvalidArgumentError that says what to pass. One name means one kind in
-all of lakebloom, so the kinds are a table. A call that is right pays a microsecond.
+``@typed_arguments`` decorates a class. A call with a misspelt or surplus argument is a WrongCallError that names the
+right one; an argument of the wrong kind is an InvalidArgumentError that says what to pass. One name has one kind in
+all of lakebloom, so the kinds are a table. The check takes a microsecond.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CONFIG = 'BloomIndexConfig("by_user", ["user_id"])'
 
 
 class Kind(NamedTuple):
-    """What an argument of some name has to be."""
+    """The kind that an argument must have."""
 
     fits: Callable[[Any], bool]
     wanted: str
@@ -100,7 +100,7 @@ KINDS = {
     "auto_refresh": _FLAG,
     "from_embedded": _FLAG,
 }  # fmt: skip
-"""By the name of the argument. One that is not here is checked where it is used."""
+"""By the name of the argument. Other arguments are checked where they are used."""
 
 _CALL_HINTS = {
     name: f"options of an index belong to its config: {name}(table, {_CONFIG})"
@@ -109,7 +109,7 @@ _CALL_HINTS = {
 
 
 def kind_of(value: object) -> str:
-    """Return what a value is, in a few words: itself where it is short.
+    """Return a short description of a value: the value itself if it is short.
 
     >>> kind_of("by_user"), kind_of(None), kind_of([1, 2]), kind_of(object())
     ("'by_user'", 'None', 'a list', 'an object')
@@ -123,12 +123,12 @@ def kind_of(value: object) -> str:
 
 
 def column_list(columns: Any) -> Any:
-    """Return names of columns as a list, also where one was given by itself; None stays None."""
+    """Return names of columns as a list, also for a single name; None stays None."""
     return [columns] if isinstance(columns, str) else columns
 
 
 def typed_arguments(cls: ClassT) -> ClassT:
-    """Check the arguments of all public calls of a class, and of making it; also of those that it inherits."""
+    """Check the arguments of all public methods of a class, inherited ones and the constructor included."""
     members = {name: value for part in reversed(cls.__mro__[:-1]) for name, value in vars(part).items()}
     for name, value in members.items():
         if name.startswith("_") and name != "__init__":
@@ -157,7 +157,7 @@ def _checked(function: Any, class_name: str) -> Any:
             return function(self, *args, **given)
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
-                raise  # it came from inside
+                raise  # raised inside the call
             shown = class_name if function.__name__ == "__init__" else function.__name__
             hint = _CALL_HINTS.get(shown, "")
             raise WrongCallError.of(shown, [*names, *sorted(known.difference(names))], given, error, hint) from None

@@ -124,7 +124,7 @@ def _column_names(columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def _count(name: str, value: int) -> int:
-    """Return a number of at least one as Python's own: numpy's cannot be written to the log."""
+    """Return a number of at least one as a Python int: numpy's integers cannot be written to the log."""
     if isinstance(value, bool):
         raise InvalidArgumentError(f"{name} must be a whole number", found=value)
     return whole(name, value, least=1)

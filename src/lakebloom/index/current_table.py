@@ -1,7 +1,7 @@
 """The table of an index as its owner describes it now: where it is, its columns, and the partitions of a catalog.
 
-Who the owner is depends. A path is what lies there. The table of a catalog is what the catalog says, which only Spark
-can ask; without Spark it is what the catalog said when the index was built or refreshed (docs/LOOKUPS.md).
+The owner of a path is the file system. The owner of a catalog table is the catalog, which only Spark can query; without
+Spark it is what the catalog said when the index was built or refreshed (docs/LOOKUPS.md).
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ class _Travelling(msgspec.Struct, frozen=True):
 
 
 class CurrentTable(NamedTuple):
-    """A table. ``partitions`` is None where it is all that lies in its locations."""
+    """A table. ``partitions`` is None if it consists of all files below its locations."""
 
     source: SourceRecord
     partitions: PartitionList | None = None
 
     @property
     def locations(self) -> tuple[str, ...]:
-        """Where it is: glob patterns."""
+        """Its locations: glob patterns."""
         return self.source.locations
 
     @property
     def values(self) -> Mapping[str, Values] | None:
-        """The partition values of each directory; None where the names of directories tell."""
+        """The partition values of each directory; None if they are in the names of directories."""
         return None if self.partitions is None else self.partitions.values
 
     def list_files(
@@ -56,7 +56,7 @@ class CurrentTable(NamedTuple):
     ) -> list[TableFile]:
         """Return its files, sorted by URI. Raises what ``lakebloom.tables.listing.listing.list_files`` raises.
 
-        The table of a catalog may have a location where nothing is yet: then it has no files.
+        The location of a catalog table may not exist yet: then it has no files.
         """
         if self.partitions is not None:
             return self.partitions.list_files(options, watch, look_above=look_above)
@@ -70,32 +70,32 @@ class CurrentTable(NamedTuple):
             return []
 
     def require_plain(self, options: Mapping[str, str] | None) -> None:
-        """Raise UnsupportedSourceError where it belongs to Delta Lake, Iceberg or Hudi by now. Lists only markers."""
+        """Raise UnsupportedSourceError if it belongs to Delta Lake, Iceberg or Hudi by now. Lists only markers."""
         require_plain_locations(self.locations, options)
 
     def may_hold(self, uri: str) -> bool:
-        """Tell whether a file that the index knows can be one of the table's. Looks at nothing but its name."""
+        """Tell by its name whether an indexed file can be one of the table's."""
         if self.partitions is not None:
             return uri in self.partitions
         if self.source.catalog is None:
-            return True  # all files that were indexed lie where the index was made for
+            return True  # all indexed files are below the table's locations
         return any(uri == place or uri.startswith(f"{place}/") for place in map(fixed_part, self.locations))
 
     def to_text(self) -> str:
-        """Return the table as text that travels with a query."""
+        """Return the table as text, to send it with a query."""
         values = None if self.partitions is None else self.partitions.values
         return base64.b64encode(zlib.compress(msgspec.json.encode(_Travelling(self.source, values)))).decode()
 
     @classmethod
     def from_text(cls, text: str) -> CurrentTable:
-        """Return the table of such a text."""
+        """Return the table from such a text."""
         found = msgspec.json.decode(zlib.decompress(base64.b64decode(text)), type=_Travelling)
         if found.values is None:
             return cls(found.source)
         return cls(found.source, PartitionList(fixed_part(found.source.locations[0]), found.values))
 
     def stored(self, storage: Storage, operation_id: str, known: SourceRecord | None = None) -> SourceRecord:
-        """Return the record for the log, after writing the partitions to a file unless ``known`` has the same."""
+        """Return the record for a commit, after writing the partitions to a file unless ``known`` has the same."""
         if self.partitions is None:
             return self.source.with_partitions(None)
         record = write_partitions(
@@ -110,6 +110,6 @@ def recorded_table(snapshot: Snapshot) -> CurrentTable:
 
 
 def places_of(source: SourceRecord) -> list[str]:
-    """Return the directories in or below which a table lies, a few of them."""
+    """Return a few directories that contain the whole table."""
     outside = () if source.partitions is None else source.partitions.places
     return [*map(fixed_part, source.locations), *outside]

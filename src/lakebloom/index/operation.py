@@ -1,6 +1,6 @@
-"""One operation on an index: its name in files, the time of its phases, its files until they are committed.
+"""One operation on an index: its id in file names, the time of its phases, its files until they are committed.
 
-Loads little: ``Phases`` begins to count before the modules that it times are there.
+Imports little: ``Phases`` starts to count before the modules that it times are loaded.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ __all__ = ["Phases", "discard", "discarding", "new_operation_id", "require_store
 
 
 def new_operation_id() -> str:
-    """Return what the names of all files that one operation writes begin with, so that it can take them back."""
+    """Return a prefix for the names of all files of one operation, so that it can delete them."""
     return uuid.uuid4().hex[:12]
 
 
 @dataclass(slots=True)
 class Phases:
-    """How long each phase of an operation took. Together they are all of its time, from ``Phases()`` on."""
+    """How long each phase of an operation took. Together they are its whole time, from ``Phases()`` on."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     clock: Callable[[], float] = time.perf_counter
@@ -41,7 +41,7 @@ class Phases:
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
-        """Add the time of a block to a phase, with what came since the phase before."""
+        """Add the time of a block to a phase, and the time since the previous phase."""
         try:
             yield
         finally:
@@ -52,10 +52,10 @@ class Phases:
 
 @contextmanager
 def discarding(index: Index, operation_id: str) -> Iterator[None]:
-    """Delete what an operation wrote if its commit fails.
+    """Delete the files of an operation if its commit fails.
 
-    Not after a StorageError or an interruption: either may hide that the commit was stored after all, and then its
-    files must stay. Vacuum finds out.
+    Not after a StorageError or an interruption: the commit may have been stored nevertheless, and then its files must
+    stay. Vacuum removes them if it was not.
     """
     try:
         yield
@@ -67,9 +67,9 @@ def discarding(index: Index, operation_id: str) -> Iterator[None]:
 
 
 def require_stored(index: Index, entry: Entry, base: Entry | None = None) -> Entry:
-    """Return an entry about to be committed. Raises BuildFailedError unless all its files are there.
+    """Return a commit that is about to be written. Raises BuildFailedError unless all its files exist.
 
-    Those that ``base`` has are not looked at. A vacuum removes files that no version names once they are older than
+    Files that ``base`` names are not checked. A vacuum removes files that no version names once they are older than
     its grace period: a build may have taken longer, or the clock of a store may have jumped.
     """
     known = frozenset[str]() if base is None else base.paths
@@ -89,8 +89,8 @@ def require_stored(index: Index, entry: Entry, base: Entry | None = None) -> Ent
 
 
 def discard(index: Index, operation_id: str, committed: Entry | None = None) -> None:
-    """Delete what an operation wrote and did not commit. What cannot be deleted now is left to vacuum."""
-    from lakebloom.store.records import FOLDERS  # here and not above: see the beginning
+    """Delete the uncommitted files of an operation. Vacuum removes what cannot be deleted now."""
+    from lakebloom.store.records import FOLDERS  # imported here: see the module's docstring
 
     named = frozenset[str]() if committed is None else committed.paths
     with suppress(StorageError):

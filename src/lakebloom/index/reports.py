@@ -1,4 +1,4 @@
-"""What operations return: typed records that print as tables, on a terminal and in a notebook."""
+"""The reports of operations: typed records that print as tables, on a terminal and in a notebook."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class IndexRecord(Printable):
     source_bytes: int
     timestamp_ms: int
     problem: str = ""
-    """Why nothing else is known of it, where its state is "damaged" or "unreadable"."""
+    """Why nothing else is known, if its state is "damaged" or "unreadable"."""
 
     def shown(self) -> list[tuple[str, str]]:
         """Return the fields as (name, text), the problem only if there is one."""
@@ -51,13 +51,13 @@ class IndexRecord(Printable):
 
     @classmethod
     def broken(cls, name: str, version: int, error: LakebloomError) -> IndexRecord:
-        """Return the record of an index whose log cannot be read: damaged, or not to be reached at the moment."""
+        """Return the record of an index whose log cannot be read: it is damaged, or cannot be reached at the moment."""
         state = "damaged" if isinstance(error, IndexFormatError) else "unreadable"
         return cls(name, state, version, (), "", 0.0, False, "", "", 0, 0, 0, 0, 0, 0, 0, str(error))
 
     @classmethod
     def of(cls, entry: Entry) -> IndexRecord:
-        """Return the record of a log entry."""
+        """Return the record of a commit."""
         config, segments = entry.config, entry.segments
         return cls(
             name=config.name,
@@ -65,7 +65,7 @@ class IndexRecord(Printable):
             version=entry.version,
             columns=tuple(format_name(column.path) for column in config.columns),
             granularity=config.granularity,
-            # Filters that were taken out of files may be worse than what was asked for.
+            # Imported filters may have a higher rate than configured.
             fpp=max((s.fpp for s in segments), default=sizing.auto_fpp(1) if config.fpp is None else config.fpp),
             global_filter=config.global_filter,
             source=entry.source.table or ", ".join(entry.source.locations),
@@ -81,7 +81,7 @@ class IndexRecord(Printable):
 
 
 def records_of(catalog: Catalog) -> list[IndexRecord]:
-    """Return all indexes of a location. One that cannot be read is listed as such, and is in nobody's way."""
+    """Return all indexes of a location. One that cannot be read is listed with the reason."""
     records = []
     for name in catalog.names():
         log = catalog.index(name).log
@@ -114,22 +114,22 @@ class VersionRecord(Printable):
     units: int
     summary: dict[str, int | float]
     problem: str = ""
-    """Why nothing else is known of it, where its state is "damaged"."""
+    """Why nothing else is known, if its state is "damaged"."""
 
     def shown(self) -> list[tuple[str, str]]:
-        """Return the fields as (name, text), the problem in the place of what is not known."""
+        """Return the fields as (name, text), with the problem instead of what it hides."""
         rows = Printable.shown(self)[:-1]
         known = {"version": f"{self.version:,}", "state": self.state, "summary": self.problem}
         return [(label, known.get(label, "")) for label, _ in rows] if self.problem else rows
 
     @classmethod
     def broken(cls, version: int, error: LakebloomError) -> VersionRecord:
-        """Return the record of an entry that cannot be read."""
+        """Return the record of a commit that cannot be read."""
         return cls(version, 0, "unknown", "damaged", 0, 0, {}, str(error))
 
     @classmethod
     def of(cls, entry: Entry) -> VersionRecord:
-        """Return the record of a log entry."""
+        """Return the record of a commit."""
         return cls(
             version=entry.version,
             timestamp_ms=entry.timestamp_ms,
@@ -144,7 +144,7 @@ class VersionRecord(Printable):
 def history_of(log: Log) -> list[VersionRecord]:
     """Return the versions of an index, the newest first; one that cannot be read has the state "damaged".
 
-    Raises IndexNotFoundError where there are none.
+    Raises IndexNotFoundError if there are none.
     """
     with suppress(CorruptIndexError):
         log.newest()
@@ -161,7 +161,7 @@ def history_of(log: Log) -> list[VersionRecord]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OperationReport(Printable):
-    """What an operation on the log did."""
+    """The report of an operation on the log."""
 
     name: str
     version: int
@@ -177,5 +177,5 @@ class OperationReport(Printable):
 
     @classmethod
     def of(cls, entry: Entry, *, committed: bool) -> OperationReport:
-        """Return the report of the entry that is now the newest."""
+        """Return the report of the newest commit."""
         return cls(entry.config.name, entry.version, entry.operation, committed, len(entry.segments))

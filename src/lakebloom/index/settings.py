@@ -15,47 +15,47 @@ PREFIX = "spark.lakebloom."
 TIMEOUT_KEY = f"{PREFIX}query.timeoutMs"
 _DAY_MS = 24 * 60 * 60 * 1000
 _NUMBER = re.compile(r"(?P<number>[0-9]+)\s*(?P<unit>[a-zA-Z]*)")
-# As Spark reads its own settings: powers of 1024, with or without the b, in any case; and times.
+# Sizes and times in Spark's syntax: powers of 1024, with or without the b, in any case.
 _BYTES = {"": 1, "b": 1} | {f"{unit}{b}": 1 << 10 * power for power, unit in enumerate("kmgtp", 1) for b in ("", "b")}
 _MILLISECONDS = {"": 1, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": _DAY_MS}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What can be set, with its defaults."""
+    """All settings, with their defaults."""
 
     location: str | None = None
-    """Where indexes are kept."""
+    """The location of the indexes."""
     max_index_bytes: int | None = None
-    """The largest index that create and refresh build; a quarter of the source (at least 16 MiB) where not set."""
+    """The largest index that create and refresh build; by default a quarter of the table, at least 16 MiB."""
     build_driver_max_bytes: int = 16 << 20
-    """Up to which size a session on this machine reads Parquet files in the driver: a job takes longer to start."""
+    """A local session reads up to this size of Parquet files in the driver: a job takes longer to start."""
     global_max_bytes: int = 32 << 20
     """The largest global filter of a column."""
     vacuum_retention_ms: int = 7 * _DAY_MS
-    """How long versions that were replaced stay readable."""
+    """How long replaced versions stay readable."""
     vacuum_grace_ms: int = _DAY_MS
-    """How old a file that no version names must be before it counts as left over: longer than any build takes."""
+    """Vacuum removes a file that no version names if it is older than this: longer than any build takes."""
 
     query_timeout_ms: int = 5000
-    """How long the planning of a query waits for an index before it goes on without."""
+    """How long the planning of a query waits for an index before it continues without it."""
 
     join_merge_new_files: bool = True
-    """Whether files that a global filter does not know yet are read and added when a join needs it."""
+    """Whether unindexed files are read and added to a global filter when a join needs it."""
     join_merge_max_bytes: int = 256 << 20
-    """How large these files may be in all."""
+    """The largest total size of these files."""
     join_min_bytes: int = 64 << 20
-    """From which size on the other side of a join is filtered by itself."""
+    """Smallest other side of a join to which a filter is added automatically."""
     join_max_keys: int = 10_000
-    """How many distinct keys of a small side are looked up in the files of the other."""
+    """Largest number of distinct keys of a small side that are probed in the files of the other."""
     join_max_key_bytes: int = 8 << 20
-    """How large a side that is in memory may be for its keys to be taken while a query is planned."""
+    """Largest side in memory whose keys are collected while a query is planned."""
 
     @classmethod
     def parse(cls, values: Mapping[str, str]) -> Settings:
-        """Return the settings of keys that start with ``spark.lakebloom.``; other keys are not looked at.
+        """Return the settings from keys that start with ``spark.lakebloom.``; other keys are ignored.
 
-        Sizes and times are written as in Spark's own settings: "1048576", "1m", "64MB", "30s".
+        Sizes and times have Spark's syntax: "1048576", "1m", "64MB", "30s".
 
         >>> Settings.parse({"spark.lakebloom.global.maxBytes": "1m"}).global_max_bytes
         1048576

@@ -1,4 +1,4 @@
-"""Threads for work that waits for files or runs outside of Python: made once, shared by all questions."""
+"""Thread pools for work that waits for files or runs outside of Python, shared by all queries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _lock = new_lock()
 
 
 def pool(workers: int) -> ThreadPoolExecutor:
-    """Return a pool of so many threads. Tasks must not submit to this pool and wait: that deadlocks."""
+    """Return a pool of this many threads. Tasks must not submit to this pool and wait: that deadlocks."""
     with _lock:
         if workers not in _pools:
             _pools[workers] = ThreadPoolExecutor(workers, thread_name_prefix="lakebloom")
@@ -27,13 +27,13 @@ def pool(workers: int) -> ThreadPoolExecutor:
 
 
 def opened(user: object) -> None:
-    """Count somebody who may use the threads."""
+    """Register a user of the threads."""
     with _lock:
         _users.add(user)
 
 
 def closed(user: object) -> None:
-    """Count somebody out; the last one ends the threads."""
+    """Unregister a user; the last one ends the threads."""
     with _lock:
         _users.discard(user)
         ended = [] if _users else [_pools.popitem()[1] for _ in range(len(_pools))]
@@ -42,4 +42,4 @@ def closed(user: object) -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pools.clear)  # a fork has no threads but its own
+    os.register_at_fork(after_in_child=_pools.clear)  # threads do not exist in the child of a fork

@@ -1,4 +1,4 @@
-"""Waiting for an answer, but not for ever."""
+"""Waits for a call with a time limit."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ ResultT = TypeVar("ResultT")
 
 
 class _Call(Generic[ResultT]):
-    """A call in a thread of its own, which is left behind if it hangs.
+    """A call in its own thread, which is abandoned if it hangs.
 
-    Nothing else ends a read from a store that does not answer.
+    There is no other way to end a read from a store that does not answer.
     """
 
     def __init__(self, call: Callable[[], ResultT]) -> None:
@@ -50,7 +50,7 @@ def within(seconds: float, call: Callable[[], ResultT]) -> ResultT:
 def side_by_side(seconds: float, calls: Mapping[KeyT, Callable[[], ResultT]]) -> dict[KeyT, ResultT | TimeoutError]:
     """Return what each of several functions returns, or the TimeoutError of those that take longer than this.
 
-    All begin at once, so that each is given the whole time, whatever the others do. What one of them raises is raised.
+    All start at once, so that each has the whole time. Raises what one of them raises.
     """
     deadline_s = time.monotonic() + seconds
     running = {key: _Call(call) for key, call in calls.items()}

@@ -1,8 +1,8 @@
 """Whether a column is worth a Bloom index: judged from a sample of files, before anything is built.
 
-What counts is how many files hold a value that somebody looks for. A value is drawn from a file; ``shared`` is the
-share of other files that hold it, and ``spanned`` the share of those whose minimum and maximum enclose it. A filter
-skips what does not hold the value; minimum and maximum, which Parquet has anyway, skip what does not enclose it.
+The measure is how many files hold a given value. A value is drawn from a file; ``shared`` is the
+share of other files that hold it, and ``spanned`` is the share of those whose minimum and maximum enclose it. A filter
+skips files without the value; minimum and maximum, which Parquet already has, skip files that do not enclose it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FLOATING = ("float", "double")
 
 
 class Verdict(str, enum.Enum):
-    """The advice in a word."""
+    """The advice in one word."""
 
     YES = "yes"
     MAYBE = "maybe"
@@ -37,7 +37,7 @@ class Verdict(str, enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """What is known of the whole table."""
+    """Facts about the whole table."""
 
     files: int
     size_bytes: int
@@ -55,7 +55,7 @@ class FileSample:
     least: Any
     greatest: Any
     keys: frozenset[Any]
-    """Some values of the file. A value that was chosen in one file was chosen in all that hold it."""
+    """Some values of the file. A value chosen in one file is chosen in every file that holds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,14 @@ class ColumnSample:
 
 @dataclass(frozen=True, slots=True)
 class ColumnAdvice(Printable):
-    """What a Bloom index on a column would give; zeros where it cannot have one."""
+    """What a Bloom index on a column would give; zeros if it cannot have one."""
 
     column: str
     type: str
     verdict: Verdict
     why: str
     distinct: int = 0
-    """Different values of a file, on average."""
+    """The mean number of distinct values in a file."""
     files_with_a_key: float = 0.0
     """How many files hold a value that is in one of them."""
     minmax_skip: float = 0.0
@@ -85,7 +85,7 @@ class ColumnAdvice(Printable):
     granularity: Granularity = "file"
     index_bytes: int = 0
     predicted_skip: float = 0.0
-    """The share of files, or of row groups where that is the granularity, skipped for one key."""
+    """The share of files, or of row groups if that is the granularity, skipped for one key."""
 
     def shown(self) -> list[tuple[str, str]]:
         """Return the fields as (name, text)."""
@@ -113,7 +113,7 @@ def worth(sample: ColumnSample, table: TableShape) -> ColumnAdvice:
     """Judge a column by a sample of the table's files."""
     files = [file for file in sample.files if file.distinct]
     if not files:
-        return refused(sample.column, sample.type, "all values are NULL in the files looked at")
+        return refused(sample.column, sample.type, "all values are NULL in the sampled files")
     by_row_group = table.files < FEW_FILES and table.row_groups >= 2
     groups = table.row_groups if by_row_group else 1.0
     units = table.files * groups
@@ -149,7 +149,7 @@ def _judged(
     if skip - minmax_skip < LITTLE_GAIN:
         return Verdict.NO, f"clustered: minimum and maximum skip {minmax_skip:.0%} without it"
     if type in _FLOATING:
-        return Verdict.MAYBE, f"{held}, but equality with a {type} is seldom asked"
+        return Verdict.MAYBE, f"{held}, but equality with a {type} is rare in queries"
     if index_bytes > LARGE_INDEX * table.size_bytes:
         return Verdict.MAYBE, f"{held}, but the index takes {index_bytes / max(1, table.size_bytes):.0%} of the data"
     if skip < GOOD_SKIP:
@@ -158,7 +158,7 @@ def _judged(
 
 
 def _overlap(files: Sequence[FileSample]) -> tuple[float, float]:
-    """Return in which share of other files a value is, and in which it could be by their minimum and maximum."""
+    """Return the share of other files that hold a value, and of those whose minimum and maximum enclose it."""
     pairs = held = enclosed = 0
     for number, file in enumerate(files):
         others = [*files[:number], *files[number + 1 :]]
@@ -170,14 +170,14 @@ def _overlap(files: Sequence[FileSample]) -> tuple[float, float]:
 
 
 def _units_with(file: FileSample, groups: float) -> float:
-    """Return how many of a file's units hold a value of it, if its rows lie anywhere."""
+    """Return how many of a file's units hold one of its values, if the rows are in random order."""
     occurrences = (file.rows - file.nulls) / file.distinct
     missed: float = (1 - 1 / groups) ** occurrences
     return groups * (1 - missed)
 
 
 def _filter_bytes(file: FileSample, groups: float, fpp: float) -> float:
-    # As many different values as so many rows of a unit show, drawn from those of the file.
+    # The expected number of distinct values in the rows of a unit, drawn from those of the file.
     rows = (file.rows - file.nulls) / groups
     distinct = file.distinct if groups == 1 else file.distinct * (1 - (1 - 1 / file.distinct) ** rows)
     blocks = sizes.on_grid(sizes.blocks_for(max(1, round(distinct)), fpp))

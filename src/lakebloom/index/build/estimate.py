@@ -1,4 +1,4 @@
-"""What an index will be before it is built: its units, its rate, its size. From a few footers, not from data."""
+"""Estimates units, rate and size of an index before it is built, from a few footers and without reading data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def filter_bytes(shape: Shape, num_columns: int, fpp: float, expected_items: int | None) -> int:
-    """Return about how large all filters will be."""
+    """Return the estimated size of all filters."""
     if shape.units == 0:
         return 0
     items = round(shape.rows / shape.units) if expected_items is None else expected_items

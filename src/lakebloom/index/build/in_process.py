@@ -1,6 +1,6 @@
-"""Building a small index in this process: starting a Spark job would take longer than all the rest.
+"""Builds a small index in this process, because starting a Spark job would take longer.
 
-Segments are the same, byte for byte, as those of tasks: both run ``build_segment`` for the same groups of files.
+Segments are byte for byte the same as those of tasks: both run ``build_segment`` for the same shards.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["build_here", "is_small"]
 
 
 def is_small(files: Iterable[TableFile], max_bytes: int) -> bool:
-    """Tell whether reading some files, one after the other, is less work than reading ``max_bytes``."""
+    """Tell whether reading these files one after the other costs less than reading ``max_bytes``."""
     work = 0
     for file in files:
         work += file.size_bytes + (OPEN_OBJECT_BYTES if is_object(file.uri) else OPEN_LOCAL_BYTES)
@@ -39,9 +39,9 @@ def build_here(
     storage: Storage,
     done: Callable[[Sequence[GroupResult]], None] = lambda results: None,
 ) -> BuildResult:
-    """Write the segments one after the other; ``done`` is called first, and after each, with all results so far.
+    """Write the segments one after the other. Calls ``done`` at the start and after each, with all results so far.
 
-    Raises what ``build_segment`` raises, and BuildFailedError for anything that it does not expect.
+    Raises what ``build_segment`` raises, and BuildFailedError for unexpected errors.
     """
     results: list[GroupResult] = []
     merged: list[Sbbf] = []
@@ -56,7 +56,7 @@ def build_here(
                 "building the index failed", found=f"{type(error).__name__}: {error}", hint="report this"
             ) from error
         for i, f in enumerate(merged):
-            f |= partial[i]  # into the filter itself, which may be large
+            f |= partial[i]  # in place, because the filter may be large
         merged = merged or list(partial)
         results.append(result)
         done(results)

@@ -1,4 +1,4 @@
-"""What building an index costs and what it will give, before anything is read but a few footers."""
+"""The cost and the expected gain of an index, estimated from a few footers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PriceTag(Printable):
-    """An offer: what is read and written, and how much one key will skip.
+    """A price tag: what a build reads and writes, and how much one key will skip.
 
-    The size is for columns without repeated values: where values repeat, the index becomes smaller. 0 stands for what
-    only a scan can tell: rows, bytes to read and index size of files that are not Parquet.
+    The size is that of columns without repeated values; if values repeat, the index is smaller. 0 means that only a
+    scan can tell: rows, bytes to read and index size of files that are not Parquet.
     """
 
     name: str
@@ -37,7 +37,7 @@ class PriceTag(Printable):
     fpp: float
     index_bytes: int
     expected_skip: float
-    """The share of units that a question for one key skips, if one unit holds the key."""
+    """The share of units that a lookup of one key skips, if one unit holds the key."""
 
     @classmethod
     def of(

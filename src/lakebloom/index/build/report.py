@@ -1,4 +1,4 @@
-"""What a create or refresh returns."""
+"""The report of a create or refresh."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class BuildReport(Printable):
     skipped: tuple[SkippedFile, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
     filters_taken: int = 0
-    """How many filters are those of the files themselves (``from_embedded``)."""
+    """How many filters were imported from the files (``from_embedded``)."""
     read_anyway: tuple[ReadAnyway, ...] = ()
-    """The columns whose filters could not be taken, and why."""
+    """The columns whose filters could not be imported, and why."""
     left_out: tuple[str, ...] = ()
-    """What was asked for and could not be built, and why."""
+    """What could not be built, and why."""
 
     def shown(self) -> list[tuple[str, str]]:
-        """Return the fields as (name, text), what concerns ``from_embedded`` only if it was asked for."""
+        """Return the fields as (name, text), those about ``from_embedded`` only if it was used."""
         if not self.committed:
             return [("name", self.name), ("version", f"{self.version:,}"), ("result", self.result)]
         *rows, taken, anyway, left_out = Printable.shown(self)
@@ -50,7 +50,7 @@ class BuildReport(Printable):
 
     @property
     def result(self) -> str:
-        """What became of it, in words."""
+        """The result in words."""
         if self.committed:
             return "committed"
         if self.skipped:
@@ -84,7 +84,7 @@ class BuildReport(Printable):
 
     @classmethod
     def unchanged(cls, entry: Entry, seconds: dict[str, float], skipped: tuple[SkippedFile, ...] = ()) -> BuildReport:
-        """Return the report of a refresh that found nothing to do, or nothing that it could read."""
+        """Return the report of a refresh that had nothing to do, or could read no file."""
         return cls(entry.config.name, entry.version, False, 0, 0, 0, 0.0, 0, 0, skipped, dict(seconds))
 
 

@@ -1,7 +1,7 @@
-"""Units in, one segment out: what every way of reading a table ends in.
+"""Builds one segment from units. All ways of reading a table end here.
 
-``begin`` a unit, ``add`` the hashes and null counts of its columns, ``end`` it; ``finish`` writes the unit table. Where
-the plan asks for global filters, the same hashes go into a partial one for each column.
+``begin`` a unit, ``add`` the hashes and null counts of its columns, ``end`` it; ``finish`` writes the unit table. If
+the plan has global filters, the same hashes are inserted into a partial one for each column.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ class SegmentBuilder:
         self.global_filters = [Sbbf(plan.global_blocks or 1) for _ in range(wanted)]
 
     def begin(self) -> None:
-        """Start a unit. One that was begun and not ended is forgotten."""
+        """Start a unit. Discards one that was begun and not ended."""
         self._null_counts = [0] * len(self._plan.columns)
         for column in range(len(self._plan.columns)):
             self._tiles.begin(len(self.units), column)
 
     def add(self, column: int, hashes: HashArray, null_count: int, rows_in_unit: int) -> None:
-        """Add values of a column to the unit: the hashes of those that are not NULL, and how many are."""
+        """Add values of a column to the unit: the hashes of the values, and the number of NULLs."""
         self._null_counts[column] += null_count
         self._tiles.add(column, hashes, rows_in_unit)
         if self.global_filters:
             self.global_filters[column].insert_hashes(hashes)
 
     def take(self, column: int, filter: Sbbf, null_count: int) -> None:
-        """Give the unit a filter that is there already, instead of values."""
+        """Give the unit an imported filter instead of values."""
         self._null_counts[column] = null_count
         self._tiles.take(column, filter)
         self._taken_rates[column].append(filter.fpp)
@@ -64,16 +64,16 @@ class SegmentBuilder:
             self._tiles.end(column)
 
     def add_empty(self, file: TableFile) -> None:
-        """Add a file without rows: it is known, and holds nothing."""
+        """Add a file without rows as a unit without values."""
         self.begin()
         self.end(file, Span(0, 0))
 
     def abandon(self) -> None:
-        """Delete what was written: the segment will not be finished. What cannot be deleted is left to vacuum."""
+        """Delete the files of a segment that will not be finished. Vacuum removes what cannot be deleted here."""
         self._writer.abandon()
 
     def finish(self) -> SegmentRecord | None:
-        """Write what is left, and the unit table; None where there are no units."""
+        """Write the remaining tiles and the unit table; None if there are no units."""
         self._tiles.flush()
         if not self.units:
             return None
@@ -81,11 +81,11 @@ class SegmentBuilder:
 
     @property
     def filters_taken(self) -> int:
-        """How many filters were there already."""
+        """How many filters were imported."""
         return sum(map(len, self._taken_rates))
 
     def _rate(self) -> float:
-        """Return the rate of the column with the worst filters: as planned, or as the bits of those taken show."""
+        """Return the highest rate of a column: the planned one, or that of the imported filters' bits."""
         units = max(1, len(self.units))
         planned = self._plan.fpp
         rates = (sum(taken) + (units - len(taken)) * planned for taken in self._taken_rates)

@@ -1,8 +1,8 @@
-"""How large the filters of a segment are: from the hashes themselves, without a guess.
+"""The sizes of a segment's filters, computed from the hashes.
 
-Units of one tile share a number of blocks. Each unit has a size of its own, the smallest that keeps the rate for its
-distinct values; units whose sizes are close enough share the largest of them, so that few tiles waste little. Sizes are
-taken from a grid, because filters of different segments can be merged into one tile only if they are equally large.
+All units of a tile have the same number of blocks. Each unit has an ideal size, the smallest for its rate and
+distinct values. Units with similar sizes share the largest of them, so that there are few tiles and little waste. Sizes
+are on a grid, because filters of different segments can be merged into one tile only if they have equal sizes.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import HashArray
 
 _LEAST_EXACT_RATE = 1e-9
-"""Below it rounding spoils the sum of powers."""
+"""Below this rate, rounding errors of the sum of powers are too large."""
 
 
 def distinct(*parts: HashArray) -> int:
-    """Return about how many different hashes some arrays have together, by linear counting; rather more than fewer.
+    """Return the estimated number of distinct hashes in some arrays, by linear counting; rarely too low.
 
     Eight cells for each value keep the error below half a percent, at a nanosecond or two a value. Two standard
     deviations (Whang, Vander-Zanden, Taylor) are added.
@@ -45,7 +45,7 @@ def distinct(*parts: HashArray) -> int:
     return min(count, math.ceil(estimate + 2 * deviation))
 
 
-@lru_cache(maxsize=CACHED_ANSWERS)  # files of a table tend to have the same number of rows
+@lru_cache(maxsize=CACHED_ANSWERS)  # files of a table often have the same number of rows
 def blocks_for(ndv: int, fpp: float) -> int:
     """Return the blocks of one layer of a unit's filter whose layers together keep ``fpp``.
 
@@ -60,10 +60,10 @@ def blocks_for(ndv: int, fpp: float) -> int:
 
 
 def _rate(ndv: int, blocks: int) -> float:
-    """Return the rate of a filter with so many values, no more and no fewer.
+    """Return the rate of a filter with exactly this many values.
 
-    How many of them a block gets is a binomial variable, of which the Poisson variable of ``sizing`` is the limit: with
-    few blocks it is wider, and asks for one more. The mean of (1 - (31/32)^i)^8 is a sum of nine powers.
+    The number of values in a block is binomial. The Poisson distribution of ``sizing`` is its limit: with few blocks it
+    is wider, and gives one block more. The mean of (1 - (31/32)^i)^8 is a sum of nine powers.
     """
     terms = ((-1) ** j * math.comb(8, j) * math.exp(ndv * math.log1p(((31 / 32) ** j - 1) / blocks)) for j in range(9))
     return math.fsum(terms)
@@ -80,7 +80,7 @@ def on_grid(blocks: int) -> int:
 
 
 def classes(sizes: list[int]) -> list[tuple[int, list[int]]]:
-    """Group units by size: (blocks, numbers of the units), each group wasting at most a tenth.
+    """Divide units into size classes: (blocks, numbers of the units). Each class wastes at most a tenth.
 
     >>> classes([100, 98, 7, 95, 7])
     [(100, [0, 1, 3]), (7, [2, 4])]

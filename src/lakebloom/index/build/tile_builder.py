@@ -1,9 +1,9 @@
-"""From hashes to the tiles of a segment.
+"""Builds the tiles of a segment from hashes.
 
-The hashes of a unit are kept until its end: only then is its number of distinct values known, and with it the exact
-size of its filter. When many have gathered, over all columns, the finished units become tiles and their hashes are let
-go, so memory stays bounded whatever the number of files. Where a single unit is too large for that, its longest columns
-become filters sized by its rows, which are folded when the unit ends.
+The hashes of a unit are kept until its end: only then is its number of distinct values known, and so the exact size of
+its filter. Once there are many hashes over all columns, the finished units become tiles and their hashes are released,
+so memory stays bounded for any number of files. If a single unit is too large for that, its longest columns become
+filters sized by its rows, which are folded when the unit ends.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _HASH_BYTES = 8
 
 @dataclass(slots=True)
 class _UnitHashes:
-    """The values of one column in one unit, as hashes or, beyond measure, as filters."""
+    """The values of one column in one unit, as hashes, or as filters once the hashes exceed the memory limit."""
 
     unit: int
     parts: list[HashArray] = field(default_factory=list)
     filters: list[Sbbf] | None = None
     taken: Sbbf | None = None
-    """A filter that a file had already; there are no hashes then."""
+    """An imported filter; then there are no hashes."""
 
     @property
     def pending(self) -> int:
@@ -58,17 +58,17 @@ class TileBuilder:
         self._open: list[_UnitHashes | None] = [None] * num_columns
         self._closed: list[list[_UnitHashes]] = [[] for _ in range(num_columns)]
         self.pending = 0
-        """How many hashes are held at the moment."""
+        """How many hashes are in memory now."""
 
     def begin(self, unit: int, column: int) -> None:
-        """Start collecting a column of a unit. One that was begun and never ended is forgotten."""
+        """Start collecting a column of a unit. Discards one that was begun and not ended."""
         unfinished = self._open[column]
         if unfinished is not None:
             self.pending -= unfinished.pending
         self._open[column] = _UnitHashes(unit)
 
     def add(self, column: int, hashes: HashArray, rows_in_unit: int) -> None:
-        """Add values to the unit that was begun; ``rows_in_unit`` bounds how many it will have."""
+        """Add values to the current unit; it has at most ``rows_in_unit`` values."""
         current = self._open[column]
         assert current is not None
         if current.filters is None and self.pending + len(hashes) > PENDING_HASHES:
@@ -81,14 +81,14 @@ class TileBuilder:
             _insert(current.filters, hashes)
 
     def take(self, column: int, filter: Sbbf) -> None:
-        """Give the unit that was begun a filter that is there already. It stays as it is, with one layer."""
+        """Give the current unit an imported filter, which keeps its size and has one layer."""
         current = self._open[column]
         assert current is not None
         current.taken = filter
         self.pending += current.pending
 
     def _start_filters(self, coming: int, rows_in_unit: int) -> None:
-        """Turn the longest columns of the unit at hand into filters, until there is room for the hashes to come."""
+        """Turn the longest columns of the current unit into filters, until there is room for more hashes."""
         blocks = self._fixed_blocks or _foldable(sizes.blocks_for(rows_in_unit, self._fpp))
         columns = [column for column in self._open if column is not None and column.filters is None]
         for column in sorted(columns, key=lambda column: column.pending, reverse=True):
@@ -101,7 +101,7 @@ class TileBuilder:
             column.parts = []
 
     def end(self, column: int) -> None:
-        """Close the column's unit. Tiles are written when enough has gathered."""
+        """Close the column's unit. Writes tiles if there are many hashes."""
         current = self._open[column]
         assert current is not None
         self._closed[column].append(current)
@@ -156,7 +156,7 @@ class TileBuilder:
 
 
 def _tiles_of(units: list[_Unit], blocks: int) -> Iterator[list[_Unit]]:
-    """Divide units whose filters have so many blocks into tiles that fit into memory."""
+    """Divide units whose filters have this many blocks into tiles that fit into memory."""
     step = max(1, TILE_BYTES // (BYTES_PER_BLOCK * blocks))
     return (units[start : start + step] for start in range(0, len(units), step))
 

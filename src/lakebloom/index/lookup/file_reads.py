@@ -1,6 +1,4 @@
-"""What to read of a table for a predicate: the files and row groups that can match, and whatever the index cannot vouch
-for. Unknown or changed files are read in full.
-"""
+"""What to read of a table for a predicate: files and row groups that can match. Unindexed files are read in full."""
 
 from __future__ import annotations
 
@@ -33,15 +31,15 @@ Unindexed: TypeAlias = Literal["scan", "skip", "error"]
 
 
 class Read(msgspec.Struct, frozen=True):
-    """What to read of a file."""
+    """A read of a file."""
 
     file: TableFile
     row_groups: tuple[int, ...] | None
-    """None: all of them, whatever the file is by then."""
+    """None: all of the file as it is by then."""
     shared: bool = False
-    """Whether others read the rest of the same file."""
+    """Whether other tasks read the rest of the same file."""
     question: Predicate | None = None
-    """What to ask of these row groups instead of the predicate: shorter, and with the same answer."""
+    """A shorter predicate with the same result for these row groups; None: the predicate of the query."""
 
 
 def reads_of(
@@ -51,9 +49,9 @@ def reads_of(
     unindexed: Unindexed = "scan",
     told: list[Pruned] | None = None,
 ) -> list[Read]:
-    """Return what to read of the files that a table has now, in the order of their URIs.
+    """Return the reads of the files that a table has now, in the order of their URIs.
 
-    ``told`` is given what each part of the predicate did (``PrunedUnits.answers``).
+    ``told`` gets what each part of the predicate did (``PrunedUnits.answers``).
     """
     unknown = unindexed_reads(snapshot.unknown(listed), unindexed)
     known = [read for read in candidate_reads(snapshot, predicate, told) if snapshot.is_listed(read.file, listed)]
@@ -61,7 +59,7 @@ def reads_of(
 
 
 def unindexed_reads(unknown: Sequence[TableFile], unindexed: Unindexed = "scan") -> list[Read]:
-    """Return what to read of files that the index does not know as they are now. Raises IndexStateError."""
+    """Return the reads of unindexed files. Raises IndexStateError."""
     if unknown and unindexed == "error":
         raise IndexStateError(
             f"{len(unknown)} files of the table are unindexed (new or changed)",
@@ -72,7 +70,7 @@ def unindexed_reads(unknown: Sequence[TableFile], unindexed: Unindexed = "scan")
 
 
 def candidate_reads(snapshot: Snapshot, predicate: Predicate, told: list[Pruned] | None = None) -> list[Read]:
-    """Return what can match of the files that the index knows, whatever has become of them."""
+    """Return the reads of indexed files that can match. Their current state is not checked."""
     pruned = prune(snapshot, predicate)
     if told is not None:
         told += pruned.answers
@@ -97,7 +95,7 @@ def _any_of(questions: Sequence[Predicate]) -> Predicate | None:
 
 
 def row_group_counts(snapshot: Snapshot) -> dict[TableFile, int]:
-    """Return how many row groups each file has that the index knows."""
+    """Return the number of row groups of each indexed file."""
     counts: dict[TableFile, int] = {}
     for segment, current in zip(snapshot.segments, snapshot.current, strict=True):
         units = segment.units
@@ -109,7 +107,7 @@ def row_group_counts(snapshot: Snapshot) -> dict[TableFile, int]:
 
 
 def packed(reads: Sequence[Read], counts: Mapping[TableFile, int], target_bytes: int) -> list[tuple[Read, ...]]:
-    """Share reads out into tasks of about so many bytes. A large file's row groups may go to several."""
+    """Distribute reads over tasks of about this many bytes. Several tasks may read row groups of a large file."""
     tasks: list[tuple[Read, ...]] = []
     task: list[Read] = []
     size = 0.0
@@ -136,10 +134,10 @@ def _cut(read: Read, count: int | None, target_bytes: int) -> Iterator[tuple[Rea
 
 
 def batches_of(rows: TableRows, read: Read, schema: pa.Schema, options: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows to read; of a file that was replaced since it was listed, all rows.
+    """Yield the rows to read; all rows of a file that was replaced since it was listed.
 
     Raises DataFileError for a file that changes while it is read, or that was replaced when only a part of it is read
-    here: no one then knows what the others have read.
+    here: other tasks may have read another version.
     """
     if read.row_groups is not None and not is_same(read.file, stat_file(read.file.uri, options)):
         if read.shared:

@@ -1,8 +1,8 @@
-"""Refreshing indexes in the background after their tables were written to.
+"""Refreshes indexes in the background after writes to their tables.
 
-One refresh runs at a time. It lists the table when it begins, so all writes that came before are done by it: writes
-that come while it runs cause one more. There is a thread only while there is something to do. Nothing here raises or
-waits, except ``wait``: who reports a write must not notice.
+One refresh runs at a time. It lists the table when it begins, so it covers all earlier writes; writes during a refresh
+cause one more. There is a thread only while there is something to do. Nothing here raises or waits, except ``wait``: a
+write must not be delayed or fail.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NAME = "lakebloom-auto-refresh"
 
 
 class Written(msgspec.Struct, frozen=True):
-    """Where a session wrote."""
+    """A write of a session: its places."""
 
     paths: tuple[str, ...] = ()
     """URIs, canonical."""
@@ -56,7 +56,7 @@ class AutoRefresh:
         self.running = False
 
     def problem(self, name: str) -> str:
-        """Return why the last refresh of an index failed; "" where it did not."""
+        """Return why the last refresh of an index failed; "" if it did not."""
         return self._problems.get(name, "")
 
     def wrote(self, written: Written) -> None:
@@ -70,17 +70,17 @@ class AutoRefresh:
                 threading.Thread(target=self._work, name=_NAME, daemon=True).start()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until nothing is left to do, and tell whether that is so."""
+        """Wait until nothing is left to do; return False after the timeout."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._is_busy, timeout_s)
 
     def start(self) -> None:
-        """Take notice of writes from now on."""
+        """Handle writes from now on."""
         with self._changed:
             self.running = True
 
     def stop(self) -> None:
-        """Begin no other refresh. One that runs comes to its end."""
+        """Start no more refreshes. A running one finishes."""
         with self._changed:
             self.running = False
 
@@ -89,14 +89,14 @@ class AutoRefresh:
             try:
                 self._refresh(name)
             except (IndexNotFoundError, IndexStateError):
-                self._problems.pop(name, None)  # it is gone: nothing has to be refreshed
+                self._problems.pop(name, None)  # the index is gone: nothing to refresh
             except Exception as error:
                 self._failed(name, str(error) if isinstance(error, LakebloomError) else repr(error))
             else:
                 self._problems.pop(name, None)
 
     def _next(self) -> str | None:
-        """Return the index whose turn it is; None, and the thread ends, where there is none."""
+        """Return the next index to refresh; None if there is none, and then the thread ends."""
         while True:
             with self._changed:
                 written, self._written = self._written, []
@@ -115,14 +115,14 @@ class AutoRefresh:
                 self._failed("", repr(error))
 
     def _failed(self, name: str, problem: str) -> None:
-        if self.running and self._problems.get(name) != problem:  # once, and not when a session ends
+        if self.running and self._problems.get(name) != problem:  # log it once, and not when a session ends
             self._problems[name] = problem
             what = f"of index {name!r} " if name else ""
             _LOG.warning("an automatic refresh %sfailed, and is tried again after the next write: %s", what, problem)
 
 
 def indexes_over(entries: Mapping[str, Entry | Exception], written: Iterable[Written]) -> list[str]:
-    """Return the names of the indexes in use whose tables lie where something was written."""
+    """Return the names of the active indexes whose tables overlap the written places."""
     paths = {path.rstrip("/") for each in written for path in each.paths}
     tables = {_folded(table) for each in written for table in each.tables}
     return [
@@ -141,7 +141,7 @@ def _is_over(entry: Entry, paths: set[str], tables: set[tuple[str, ...]]) -> boo
 
 
 def _meet(place: str, path: str) -> bool:
-    """Tell whether one of two directories lies in the other, or is the other."""
+    """Tell whether two directories are equal or one contains the other."""
     return place == path or place.startswith(f"{path}/") or path.startswith(f"{place}/")
 
 

@@ -1,6 +1,6 @@
-"""What of a version is damaged: every file that it names is read and checked.
+"""Finds damage in a version: reads and checks every file that it names.
 
-A file that cannot be read at the moment is not damaged. It is reported as what it is, and nothing is decided about it.
+A file that cannot be read at the moment does not count as damaged: its error is reported.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ __all__ = ["Damage", "examine"]
 
 @dataclass(slots=True)
 class Damage:
-    """What was found."""
+    """The damage of a version."""
 
     segments: set[str] = field(default_factory=set)
-    """The ids of segments of which a file is damaged or gone."""
+    """The ids of segments with a damaged or missing file."""
     global_filters: set[int] = field(default_factory=set)
-    """The columns whose global filter is damaged or gone."""
+    """The columns whose global filter is damaged or missing."""
     errors: list[IndexFormatError] = field(default_factory=list)
     unreadable: list[StorageError] = field(default_factory=list)
-    """Errors of the store, which say nothing about the files."""
+    """Errors of the store. They do not mean that files are damaged."""
 
     @contextmanager
     def noting(self) -> Iterator[None]:
-        """Keep what goes wrong in a block."""
+        """Collect the errors of a block."""
         try:
             yield
         except IndexFormatError as error:
@@ -72,5 +72,5 @@ def examine(storage: Storage, entry: Entry) -> Damage:
         if len(damage.errors) > known:
             damage.global_filters.add(found.column)
     with damage.noting():
-        _ = Snapshot(storage, entry).partitions  # a refresh writes the list anew
+        _ = Snapshot(storage, entry).partitions  # a refresh writes the list again
     return damage

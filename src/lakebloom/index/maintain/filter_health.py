@@ -1,7 +1,7 @@
 """How full the filters of an index are, and how many false positives they give.
 
 ``fpp`` is the rate that filters were sized for. ``fpp_measured`` is computed from their bits, block by block as in
-``sbbf.estimates``. Of large tiles an evenly spread sample of blocks is read: hashes fill all blocks alike.
+``sbbf.estimates``. For large tiles an evenly spaced sample of blocks is read, because hashes fill all blocks evenly.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ class SegmentHealth(Printable):
     column: str
     files: int
     units: int
-    """Those that have a filter for the column."""
+    """The units with a filter for the column."""
     size_bytes: int
     fill: float
-    """The share of bits that are set."""
+    """The share of set bits."""
     fpp: float
     fpp_measured: float
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnHealth(Printable):
-    """The filters of one column in all segments, each unit counting alike."""
+    """The filters of one column in all segments; each unit has the same weight."""
 
     column: str
     units: int
@@ -55,7 +55,7 @@ class ColumnHealth(Printable):
 
 
 def segment_health(snapshot: Snapshot) -> list[SegmentHealth]:
-    """Return what the bits of each segment and column show."""
+    """Return fill and rate of each segment and column, from the bits."""
     columns = [format_name(column.path) for column in snapshot.entry.config.columns]
     return [_of_segment(segment, number, name) for segment in snapshot.segments for number, name in enumerate(columns)]
 
@@ -80,7 +80,7 @@ def _of_segment(segment: Segment, number: int, name: str) -> SegmentHealth:
 
 
 def column_health(segments: Sequence[SegmentHealth]) -> list[ColumnHealth]:
-    """Return the same for each column as a whole."""
+    """Return the same for each column over all segments."""
     found = []
     for column in dict.fromkeys(segment.column for segment in segments):
         own = [segment for segment in segments if segment.column == column and segment.units]

@@ -1,4 +1,4 @@
-"""How an index stands to its table now: which files it knows as they are, and which changed, came or went."""
+"""Compares an index with its table now: which files are indexed, changed, new or gone."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ __all__ = ["Freshness", "freshness"]
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """The table's files now, against those of an index."""
+    """The table's files now, compared with those of an index."""
 
     listed: tuple[TableFile, ...]
     """All files of the table, in the order of their names."""
     current: tuple[TableFile, ...]
-    """Those that the index knows as they are."""
+    """The indexed files."""
     stale: tuple[str, ...]
-    """Those that changed since they were indexed."""
+    """The files that changed since they were indexed."""
     new: tuple[str, ...]
-    """Those that the index does not know."""
+    """The files that are new since the index was built or refreshed."""
     missing: tuple[str, ...]
-    """Those that the index knows and the table has no more."""
+    """The files of the index that the table no longer has."""
 
     @property
     def coverage(self) -> float:
-        """The share of the table's files that the index answers for."""
+        """The share of the table's files that are indexed."""
         return len(self.current) / len(self.listed) if self.listed else 1.0
 
 
@@ -45,7 +45,7 @@ def freshness(
 ) -> Freshness:
     """Compare an index with a new listing of its table. A table that is gone has no files.
 
-    ``current`` tells what the table is now; by default what it was when the index was built or refreshed.
+    ``current`` returns the table as it is now; by default, as it was when the index was built or refreshed.
 
     Raises InvalidArgumentError for a table that only Spark reaches.
     """

@@ -1,4 +1,4 @@
-"""Deleting an index, softly, and bringing it back."""
+"""Marks an index as deleted, and restores it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def delete_index(catalog: Catalog, name: str) -> OperationReport:
-    """Mark an index as deleted: queries stop using it, nothing is removed until it is vacuumed."""
+    """Mark an index as deleted: queries stop using it; vacuum removes its files later."""
 
     def change(base: Entry) -> Entry:
         return msgspec.structs.replace(require_active(base), operation="delete", state="deleted", summary={})
@@ -25,7 +25,7 @@ def delete_index(catalog: Catalog, name: str) -> OperationReport:
 
 
 def restore_index(catalog: Catalog, name: str) -> OperationReport:
-    """Bring a deleted index back, as it was."""
+    """Restore a deleted index unchanged."""
 
     def change(base: Entry) -> Entry:
         if base.state == "active":

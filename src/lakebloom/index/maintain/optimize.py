@@ -1,4 +1,4 @@
-"""Fewer, cleaner segments: merging them without reading a data file."""
+"""Merges segments without reading a data file."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 def optimize_index(catalog: Catalog, name: str, progress: Report | None = None) -> OperationReport:
-    """Merge small segments into few, and leave out units of files that were indexed again since.
+    """Merge small segments, and drop units of files that were indexed again since.
 
-    Filters are copied as they are: every answer stays the same. Commits nothing where there is nothing to gain.
+    Filters are copied unchanged, so every result stays the same. Commits nothing if there is nothing to merge or drop.
     """
     index = catalog.index(name)
     entry = index.active()
@@ -58,7 +58,7 @@ def optimize_index(catalog: Catalog, name: str, progress: Report | None = None) 
 
 
 def require_base(base: Entry, started: Entry, doing: str) -> tuple[SegmentRecord, ...]:
-    """Return the segments that came after those to be replaced. Raises CommitConflictError if these are gone."""
+    """Return the segments that were added after those to replace. Raises CommitConflictError if these are gone."""
     require_same(base, started, doing)
     replaced = started.segments
     if base.segments[: len(replaced)] != replaced:
@@ -73,7 +73,7 @@ def require_base(base: Entry, started: Entry, doing: str) -> tuple[SegmentRecord
 def moved_globals(
     base: Entry, replaced: Sequence[SegmentRecord], merged: Sequence[SegmentRecord]
 ) -> tuple[GlobalRecord, ...]:
-    """Return the global filters when some segments have become others. What was dropped stays in them, harmlessly."""
+    """Return the global filters after segments were replaced. Values that were dropped stay in them: that is safe."""
     gone = {segment.id for segment in replaced}
     moved = []
     for record in base.global_filters:
@@ -91,9 +91,9 @@ def compacted(
     operation_id: str,
     progress: Report | None = None,
 ) -> tuple[SegmentRecord, ...]:
-    """Write the units that are to be kept into few segments and return these; one that stays whole is not copied.
+    """Write the kept units into few segments and return these. A segment that keeps all units is not copied.
 
-    ``progress`` is told how many of the table's files, and bytes of the index, are done.
+    ``progress`` gets the number of the table's files, and of the index's bytes, that are done.
     """
     columns = [column.path for column in snapshot.entry.config.columns]
     made: list[SegmentRecord] = []
@@ -110,7 +110,7 @@ def compacted(
 
 
 class _Merging:
-    """How far a merge is."""
+    """The progress of a merge."""
 
     def __init__(self, groups: Sequence[Sequence[tuple[Segment, BoolArray]]], progress: Report | None) -> None:
         self._progress = progress
@@ -120,7 +120,7 @@ class _Merging:
             progress(self._now)
 
     def add(self, group: Sequence[tuple[Segment, BoolArray]]) -> None:
-        """Note that the segments of a group are merged."""
+        """Count merged segments."""
         records = [segment.record for segment, _ in group]
         self._now = replace(
             self._now,
@@ -133,7 +133,7 @@ class _Merging:
 
 
 def _groups(snapshot: Snapshot, keep: Sequence[BoolArray]) -> list[list[tuple[Segment, BoolArray]]]:
-    """Gather segments that were hashed under the same types, up to a size."""
+    """Collect segments with the same column types, up to a size."""
     groups: dict[tuple[str, ...], list[list[tuple[Segment, BoolArray]]]] = {}
     for segment, kept in zip(snapshot.segments, keep, strict=True):
         if not kept.any():

@@ -1,9 +1,9 @@
-"""Mending a damaged index, and removing one for good whatever state it is in.
+"""Repairs a damaged index, and removes an index in any state.
 
-A repair goes from the log to the files. A newest entry that cannot be read is replaced by the last one that can.
-Segments and global filters of which a file is damaged or gone are dropped: every answer is right again, because their
-data files are then read. Then they are built anew from the table, which needs Spark. An error of the store ends the
-repair: nothing is thrown away because it could not be reached.
+A repair checks the log first, then the files. If the newest commit cannot be read, the last readable one replaces it.
+Segments and global filters with a damaged or missing file are dropped: every result is right again, because their data
+files are then read. Then they are built again from the table, which needs Spark. An error of the store ends the
+repair: nothing is dropped because the store could not be reached.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ class RepairReport(Printable):
     name: str
     version: int
     done: tuple[str, ...] = ()
-    """What was damaged, and what became of it; nothing where nothing was."""
+    """What was damaged, and what was done; empty if nothing was."""
     left: tuple[str, ...] = ()
-    """What is still to be done, because it needs Spark."""
+    """What remains to be done with Spark."""
 
 
 class Salvage(msgspec.Struct, frozen=True):
-    """What a damaged entry says of the index: enough to build it anew, not enough to trust."""
+    """What a damaged commit still says about the index: enough to build it again, not enough to trust."""
 
     config: ConfigRecord
     source: SourceRecord
 
 
 class Rebuilt(Protocol):
-    """What a repair tells of a build: the report of a create or refresh has it."""
+    """What a repair needs of the report of a create or refresh."""
 
     @property
     def version(self) -> int:
@@ -74,18 +74,18 @@ class Rebuilt(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """How to build what was dropped, where there is Spark."""
+    """How to build again what was dropped, with Spark."""
 
     refresh: Callable[[Literal["quick", "full"]], Rebuilt]
     """Refreshes the index, "quick" or "full"."""
     create: Callable[[Salvage], Rebuilt]
-    """Creates the index anew, in place of the one that is there."""
+    """Creates the index again, in place of the damaged one."""
 
 
 def repair_index(catalog: Catalog, name: str, rebuild: Rebuild | None) -> RepairReport:
-    """Mend what is damaged. Without ``rebuild`` nothing is built, and the report says what is left to do.
+    """Repair what is damaged. Without ``rebuild`` nothing is built, and the report says what remains to be done.
 
-    Raises CorruptIndexError where not even the log says what the index was: then only ``remove_index`` helps.
+    Raises CorruptIndexError if no commit of the log can be read: then only ``remove_index`` helps.
     """
     index = catalog.index(name)
     done: list[str] = []
@@ -114,7 +114,7 @@ def repair_index(catalog: Catalog, name: str, rebuild: Rebuild | None) -> Repair
 
 
 def _mended_log(index: Index, done: list[str]) -> Entry:
-    """Return the newest entry, which is that of an older version again where it cannot be read."""
+    """Return the newest commit. If it cannot be read, an older version is committed again."""
     try:
         return index.log.confirmed()
     except CorruptIndexError as error:
@@ -131,13 +131,13 @@ def _mended_log(index: Index, done: list[str]) -> Entry:
 
 
 def _drop_old_entries(index: Index, newest: Entry, done: list[str]) -> None:
-    """Delete entries of older versions that cannot be read: nothing needs them."""
+    """Delete commits of older versions that cannot be read: nothing needs them."""
     for version in index.log.versions():
         if version < newest.version:
             try:
                 index.log.read(version)
             except NotFoundError:
-                continue  # vacuumed meanwhile
+                continue  # vacuumed since
             except CorruptIndexError as error:
                 index.storage.delete(entry_path(version))
                 done.append(f"{error.message}; {error.found}: an older version, removed")
@@ -148,7 +148,7 @@ def _created_anew(index: Index, rebuild: Rebuild | None, error: CorruptIndexErro
     if found is None or rebuild is None:
         how = "" if found is None else f"repair_index({index.name!r}) with Spark creates it anew from what is left, or "
         raise CorruptIndexError(
-            f"cannot repair index {index.name!r}: no entry of its log can be read",
+            f"cannot repair index {index.name!r}: no commit of its log can be read",
             found=error.found,
             hint=f"{how}delete_index({index.name!r}, force=True) removes it",
         ) from error
@@ -162,7 +162,7 @@ def _drop(index: Index, examined: Entry, damage: Damage) -> Entry:
     def change(base: Entry) -> Entry:
         require_same(base, examined, "the repair")
         kept = tuple(segment for segment in base.segments if segment.id not in damage.segments)
-        # Values of what is dropped stay in the other global filters, harmlessly.
+        # Values of dropped segments stay in the other global filters: that is safe.
         filters = tuple(
             msgspec.structs.replace(f, segments=tuple(sorted(set(f.segments) - damage.segments)))
             for f in base.global_filters
@@ -179,9 +179,9 @@ def _drop(index: Index, examined: Entry, damage: Damage) -> Entry:
 
 
 def _salvaged(index: Index) -> Salvage | None:
-    """Return what the newest entry that is damaged, but still JSON, says of the index; None where nothing does.
+    """Return what the newest commit that is damaged, but still JSON, says about the index; None if there is none.
 
-    A bit of it may be wrong. So it is only good for building the index anew, which checks all of it against the table.
+    It may be partly wrong. So it is used only to build the index again, which checks everything against the table.
     """
     for version in reversed(index.log.versions()):
         body = bytes(index.storage.read(entry_path(version))).partition(b"\n")[2]
@@ -193,10 +193,10 @@ def _salvaged(index: Index) -> Salvage | None:
 
 
 def remove_index(catalog: Catalog, name: str) -> OperationReport:
-    """Remove an index for good, whatever state it is in: none of its files has to be readable. Its name is free then.
+    """Remove an index in any state: none of its files has to be readable. Its name is free then.
 
-    Nothing brings it back. Files that no version names may belong to a build that is still running, perhaps of an index
-    that takes this one's place; they are left to vacuum. Of an index whose log is damaged, all files go.
+    It cannot be restored. Files that no version names may belong to a running build, perhaps of an index that replaces
+    this one; vacuum removes them later. If the log is damaged, all files are removed.
     """
     index = catalog.index(name)
     is_cut = index.log.is_cut()
@@ -212,20 +212,20 @@ def remove_index(catalog: Catalog, name: str) -> OperationReport:
 
 
 def _named(index: Index, versions: Iterable[int]) -> frozenset[str] | None:
-    """Return the files that some versions name; None where one of them cannot be read."""
+    """Return the files that some versions name; None if one of them cannot be read."""
     named = frozenset[str]()
     for version in versions:
         try:
             named |= index.log.read(version).paths
         except NotFoundError:
-            continue  # vacuumed meanwhile
+            continue  # vacuumed since
         except IndexFormatError:
             return None
     return named
 
 
 def _removed(index: Index) -> Entry:
-    """Commit that an index is gone."""
+    """Commit the state ``removed``."""
     try:
         committed = index.log.commit(removal_of)
         assert committed is not None

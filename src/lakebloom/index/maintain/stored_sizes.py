@@ -1,4 +1,4 @@
-"""How much room indexed columns and their dictionaries take in a Parquet table, from the footers of a few files."""
+"""The stored sizes of indexed columns and their dictionaries in a Parquet table, from the footers of a few files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["StoredColumn", "stored_columns"]
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn(Printable):
-    """A column as the table's files store it, scaled from the files that were looked at to all of them."""
+    """The stored size of a column, extrapolated from the sampled files to all files."""
 
     column: str
     column_bytes: int
@@ -36,14 +36,14 @@ class StoredColumn(Printable):
 
 
 def stored_columns(entry: Entry, files: Sequence[TableFile], options: Mapping[str, str]) -> list[StoredColumn]:
-    """Return the size of each indexed column; none of a table that is not Parquet, or that only Spark can read."""
+    """Return the size of each indexed column; nothing for a table that is not Parquet, or that only Spark can read."""
     if entry.source.format != "parquet" or not files or not all(is_reachable(file.uri) for file in files):
         return []
     sampled: list[tuple[TableFile, list[tuple[int, int | None]]]] = []
     for file in files[:: -(-len(files) // SAMPLED_FILES)]:
         try:
             sampled.append((file, _chunks(entry, file, options)))
-        except LakebloomError:  # it is damaged, encrypted or gone, and others will do
+        except LakebloomError:  # damaged, encrypted or gone: use other files
             continue
     if not sampled:
         return []

@@ -1,11 +1,11 @@
-"""Removing what no one can need: old versions, files that no version names, unfinished files.
+"""Removes what nobody needs: old versions, files that no version names, unfinished files.
 
-A file that no version names may belong to a build that is still running, so it goes only when it is older than a grace
-period. Log entries of versions that are no more use stay as long. They go oldest first, and the highest never goes:
-that is what the log's protocol rests on. A deleted index is removed by a last entry that says so and stays.
+A file that no version names may belong to a running build, so it is removed only if it is older than a grace period.
+Commits of old versions stay as long. The oldest are removed first, and the highest version is never removed: the log's
+protocol depends on that. A deleted index is removed by a last commit with the state ``removed``, which stays.
 
-How old something is, the store says: times of files are compared with that of a file that was just written, never with
-the clock of this machine, which may be ahead.
+Ages are measured by the store's clock: times of files are compared with that of a file that was just written, never
+with the clock of this machine, which may be ahead.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class VacuumReport(Printable):
 
 @dataclass(frozen=True, slots=True)
 class _Version:
-    """A version that another one replaced. Its entry is None where it cannot be read."""
+    """A version that another one replaced. Its commit is None if it cannot be read."""
 
     number: int
     entry: Entry | None
@@ -58,13 +58,13 @@ def vacuum_index(
 ) -> VacuumReport:
     """Remove versions replaced more than ``retention_ms`` ago, and left-over files older than ``grace_ms``.
 
-    An index that was deleted that long ago is removed altogether, and its name is free again. What is left of a removed
-    index goes with the next vacuum after the grace period.
+    An index that was deleted that long ago is removed, and its name is free again. The last commit of a removed index
+    is removed by the next vacuum after the grace period.
     """
     index = catalog.index(name)
     newest = index.log.tip()
     if newest is None:
-        newest = index.log.present(newest)  # which says that there is none
+        newest = index.log.present(newest)  # raises: there is no index
     now, stored = index.log.clock(newest.version)
     if newest.state == "deleted" and (stored.get(newest.version, now) + retention_ms <= now or not newest.paths):
         _commit_removal(index, newest)
@@ -76,14 +76,14 @@ def vacuum_index(
 
 
 def _clean(index: Index, retention_ms: int, grace_ms: int, now: int, progress: Report | None = None) -> VacuumReport:
-    # Listed before the log is read: what a build commits meanwhile is named.
+    # List before reading the log: files that a build commits meanwhile are then named by it.
     listed = _listed(index)
     unfinished = list(index.storage.temporaries(""))
     newest, replaced = _versions(index)
     removed = newest.state == "removed"
     expired = [version for version in replaced if removed or version.replaced_ms + retention_ms <= now]
     named = newest.paths.union(*(version.paths for version in replaced[len(expired) :]))
-    # What was committed once is not being written, so it needs no grace.
+    # A file that was committed is not being written, so it needs no grace period.
     released = frozenset[str]().union(*(version.paths for version in expired))
     left_over = [
         file.path
@@ -92,7 +92,7 @@ def _clean(index: Index, retention_ms: int, grace_ms: int, now: int, progress: R
     ]
     left_over += [file.path for file in unfinished if file.mtime_ms + grace_ms <= now]
     useless = [version.number for version in expired if removed or version.replaced_ms + grace_ms <= now]
-    # Files first: a vacuum that ends in the middle must leave the entries that say whose they were.
+    # Files first: a vacuum that is interrupted must leave the commits that name the remaining files.
     files = _delete(index, sorted(set(left_over)), progress)
     return VacuumReport(name=index.name, versions_removed=_delete(index, map(entry_path, useless)), files_removed=files)
 
@@ -102,9 +102,9 @@ def _listed(index: Index) -> list[StoredFile]:
 
 
 def _versions(index: Index) -> tuple[Entry, list[_Version]]:
-    """Return the newest entry and the versions before it, the oldest first."""
+    """Return the newest commit and the versions before it, the oldest first."""
     newest, stored = index.log.listed()
-    if newest is None:  # another vacuum was faster
+    if newest is None:  # another vacuum removed it
         newest = index.log.present(newest)
     numbers = sorted(number for number in stored if number < newest.version)
     return newest, [
@@ -121,11 +121,11 @@ def _version(index: Index, number: int, stored: Mapping[int, int], successor: in
     except NotFoundError:
         return []  # another vacuum was faster
     except CorruptIndexError:
-        return [_Version(number, None, replaced_ms)]  # nothing depends on it any more, and here is where it goes
+        return [_Version(number, None, replaced_ms)]  # nothing depends on it any more: remove it
 
 
 def _commit_removal(index: Index, newest: Entry) -> None:
-    """Commit that a deleted index is gone, before anything of it goes: whoever would restore it now finds that out."""
+    """Commit the state ``removed`` before removing files, so that nobody restores the index meanwhile."""
 
     def change(base: Entry) -> Entry:
         if base.version != newest.version:
@@ -140,7 +140,7 @@ def _commit_removal(index: Index, newest: Entry) -> None:
 
 
 def removal_of(base: Entry) -> Entry:
-    """Return the last entry of an index: it holds nothing, and keeps the numbers from starting anew."""
+    """Return the last commit of an index: it names no files, and later versions continue from its number."""
     return msgspec.structs.replace(
         base,
         operation="remove",
@@ -153,12 +153,12 @@ def removal_of(base: Entry) -> Entry:
 
 
 def _close(index: Index, last: Entry, is_old: bool, report: VacuumReport) -> VacuumReport:
-    """Remove the last trace of a removed index, where nobody can be at work any more who knew it."""
+    """Remove the last commit of a removed index, once no writer can still know the index."""
     if is_old and not _listed(index):
         _delete(index, [HINT, entry_path(last.version)])
         return VacuumReport(index.name, report.versions_removed + 1, report.files_removed)
     if not (report.versions_removed or report.files_removed):
-        index.log.present(last)  # which says that it was removed
+        index.log.present(last)  # raises: the index was removed
     return report
 
 

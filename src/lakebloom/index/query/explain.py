@@ -1,7 +1,7 @@
-"""Explaining a query: what each of its scans leaves out, by which index, and why not more.
+"""Explains a query: what each of its scans skips, by which index, and why not more.
 
-Spark's side describes the scans of a plan (``DescribedScan``): what it leaves out, and what the indexes said when it
-was made. The report is about that plan, whatever has become of the indexes since.
+Java describes the scans of a plan (``DescribedScan``): what it skips, and what the indexes decided when it was made.
+The report is about that plan, even if the indexes have changed since.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ __all__ = [
 
 
 class Note(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was said when a condition was asked, while the query was planned; Java keeps it with the plan."""
+    """What the indexes decided about a condition while the query was planned; Java keeps it with the plan."""
 
     indexes: tuple[IndexReport, ...] = ()
     parts: tuple[PartReport, ...] = ()
     asked: bool = False
-    """Whether any index was asked: not where none has a column that the condition compares."""
+    """Whether any index was queried. False if none has a column of the condition."""
     there: tuple[str, ...] = ()
-    """All indexes that there were, as Java knew them."""
+    """All indexes that Java knew."""
 
     @classmethod
     def of(cls, answers: Sequence[Advice | Unanswered]) -> Note:
-        """Return what is worth keeping of some answers."""
+        """Return what to keep of some results."""
         advice = [answer for answer in answers if isinstance(answer, Advice)]
         return cls(tuple(map(index_report, answers)), parts_of(advice), asked=True)
 
 
 class DescribedJoin(msgspec.Struct, frozen=True):
-    """A join whose other side's keys could have left out files of a scan; see ``JoinKeysReport``."""
+    """A join whose other side's keys could have skipped files of a scan; see ``JoinKeysReport``."""
 
     join: str
     side: str
@@ -76,13 +76,13 @@ class DescribedJoin(msgspec.Struct, frozen=True):
     message: str
 
     def report(self) -> JoinKeysReport:
-        """Return it as explain shows it."""
+        """Return the report of it."""
         reason = Reason.of_unknown(self.reason)
         return JoinKeysReport(self.join, self.side, self.column, self.key, reason, self.message)
 
 
 class DescribedScan(msgspec.Struct, frozen=True):
-    """A scan of an optimized plan. ``cached`` is what a scan of Spark's cache prints; it has nothing else."""
+    """A scan of an optimized plan. A scan of Spark's cache has only ``cached``, its text."""
 
     table: str | None = None
     roots: tuple[str, ...] = ()
@@ -90,32 +90,32 @@ class DescribedScan(msgspec.Struct, frozen=True):
     plain: bool = False
     question: Reading | None = None
     files: tuple[tuple[str, int, int, str | None], ...] = ()
-    """Path, size, time of change, and the ETag where Spark has kept it."""
+    """Path, size, modification time, and the ETag if Spark has it."""
     states: str = ""
-    """What the plan does with each file: # it is read, . it is left out, ? it is new, ! it has changed."""
+    """What the plan does with each file: # read, . skipped, ? new, ! changed."""
     keys: tuple[Predicate, ...] = ()
-    """The keys of joins that decided about files, too."""
+    """The keys of joins that also decided about files."""
     notes: tuple[str, ...] = ()
-    """What this lake's indexes said where files are left out because of it."""
+    """What this lake's indexes decided, if files are skipped because of it."""
     asked: tuple[Predicate, ...] = ()
-    """What they were asked then, in the same order."""
+    """The predicates of these decisions, in the same order."""
     seen: str | None = None
-    """What they said where nothing is left out because of it; None where the plan was made without them."""
+    """What they decided, if no file is skipped because of it; None if the plan was made without them."""
     others: tuple[str, ...] = ()
-    """The indexes of other lakes for the sake of which files are left out."""
+    """The indexes of other Lakebloom objects that skip files."""
     at_run_time: bool = False
-    """Whether more is decided when the query runs."""
+    """Whether more files may be skipped when the query runs."""
     partitions: str = ""
     """The conditions by which Spark chose partitions; ``files`` are those of these partitions."""
     files_of_table: int | None = None
-    """How many files there are in all partitions; None where nobody has listed them."""
+    """How many files all partitions have; None if they were not listed."""
     needs_all_rows: bool = False
-    """Whether something above, or between the condition and the files, needs every row."""
+    """Whether an operator above the condition, or between it and the files, needs every row."""
     cached: str | None = None
     joins: tuple[DescribedJoin, ...] = ()
-    """The joins that leave out none of its files, though an index knows their key."""
+    """The joins that skip none of its files, although an index has their key."""
     source: dict[str, str] | None = None
-    """The options of lakebloom's own data source, where that is what is scanned."""
+    """The options of a scan of lakebloom's data source."""
 
 
 def explain(
@@ -125,12 +125,12 @@ def explain(
     timeout_s: float,
     read: Callable[[Mapping[str, str]], ScanReport],
 ) -> QueryReport:
-    """Return the report of a query, as it was planned. ``names`` returns the indexes over some places as they are now.
+    """Return the report of a query as it was planned. ``names`` returns the indexes over some locations now.
 
-    ``read`` explains a scan of lakebloom's own data source by its options.
+    ``read`` explains a scan of lakebloom's data source by its options.
 
-    Indexes are asked again only about what the plan does not tell: why a condition is of no use, and what would be left
-    out of a plan that was made without them.
+    Indexes are queried again only for what the plan does not tell: why a condition skips nothing, and what would be
+    skipped in a plan that was made without them.
     """
     return QueryReport(
         tuple(
@@ -143,7 +143,7 @@ def explain(
 
 
 def _with_joins(report: ScanReport, described: Sequence[DescribedJoin]) -> ScanReport:
-    """Add why joins skip nothing. Where nothing else does, that is the reason worth reading."""
+    """Add why joins skip nothing. If nothing else is skipped either, that is the reason to show."""
     if not described:
         return report
     joins = tuple(dict.fromkeys(join.report() for join in described))
@@ -156,15 +156,15 @@ def _with_joins(report: ScanReport, described: Sequence[DescribedJoin]) -> ScanR
 
 
 def covers(entry: Entry, roots: Iterable[str]) -> bool:
-    """Tell whether an index is about a place that a query reads, or a part of it."""
+    """Tell whether an index covers a location that a query reads, or a part of it."""
     places = places_of(entry.source)
     return any(_within(root, place) or _within(place, root) for root in roots for place in places)
 
 
 def covering(found: Mapping[str, Entry | Exception], roots: Sequence[str]) -> list[str | Unanswered]:
-    """Return the indexes about some places, and those that cannot tell their place.
+    """Return the indexes over some locations, and those whose location is unknown.
 
-    Deleted ones are named only where there are no others.
+    Deleted ones are named only if there are no others.
     """
     names: list[str | Unanswered] = []
     deleted: list[str] = []
@@ -175,7 +175,7 @@ def covering(found: Mapping[str, Entry | Exception], roots: Sequence[str]) -> li
             names.append(name)
         elif covers(entry, roots):
             (deleted if entry.state == "deleted" else names).append(name)
-    # Who has another index does not want to hear of one that was deleted.
+    # A deleted index matters only if there is no other.
     return names or [Unanswered(name, Reason.DELETED) for name in deleted]
 
 
@@ -209,7 +209,7 @@ class _Explained:
         if not self.scan.notes and not self.scan.others:
             report = replace(report, states=(FileState.KEPT,) * report.files, files_stale=0)
         report = self._explained(report)
-        # The reason tells of a deleted index where there is no other; in a list of indexes it would be one to use.
+        # The reason names a deleted index. In the list of indexes it would look usable.
         return replace(report, indexes=tuple(index for index in report.indexes if index.reason is not Reason.DELETED))
 
     def _explained(self, report: ScanReport) -> ScanReport:
@@ -224,7 +224,7 @@ class _Explained:
         return self._planned_in_vain(report, self.scan.question, msgspec.json.decode(self.scan.seen, type=Note))
 
     def _as_planned(self, report: ScanReport, question: Reading) -> ScanReport:
-        """Report what the plan leaves out, by what was said when it was made."""
+        """Report what the plan skips, by what was decided when it was made."""
         notes = [msgspec.json.decode(note, type=Note) for note in self.scan.notes]
         indexes = tuple(dict.fromkeys(index for note in notes for index in note.indexes))
         questions = [msgspec.structs.replace(question, predicate=asked) for asked in self.scan.asked]
@@ -233,21 +233,21 @@ class _Explained:
         return with_answers(replace(report, indexes=indexes), parts)
 
     def _here(self, note: Note, question: Reading) -> Sequence[PartReport]:
-        """Return what each part did to the files of this scan: the indexes were asked about all of the table's."""
+        """Return what each part did to the files of this scan. The indexes decided about all files of the table."""
         versions = {index.name: index.version for index in note.indexes if index.reason is None}
         states = zip(self.scan.files, self.scan.states, strict=True)
         here = {spark_file(*file).uri for file, state in states if state in "#."}
         if all(index.files_known <= len(here) for index in note.indexes):
             return note.parts
-        singles = [name for name, version in versions.items() if version]  # the others are some of these, together
+        singles = [name for name, version in versions.items() if version]  # the others are combinations of these
         advice = [answer for answer in self._ask(singles, question) if isinstance(answer, Advice)]
         if {answer.name: index_report(answer).version for answer in advice} == versions:
             return parts_of(advice, here)
-        # The indexes are others by now: what they did to these files nobody can tell any more.
+        # The indexes have changed: what they did to these files is unknown now.
         return [replace(part, units_asked=0, units_dropped=0, false_positives=0.0) for part in note.parts]
 
     def _planned_in_vain(self, report: ScanReport, question: Reading, note: Note) -> ScanReport:
-        """Report why nothing is left out, though the rule looked at the scan."""
+        """Report why nothing is skipped, although the rule handled the scan."""
         now = self.names(self.scan.roots)
         later = [name for name in now if isinstance(name, str) and name not in note.there]
         if note.asked:
@@ -255,7 +255,7 @@ class _Explained:
         else:
             answers = self._ask([name for name in now if name not in later], question)
             note = Note.of(answers)
-            # What could be answered now could have been then, had the index been as it is.
+            # An index that can decide now could have decided then, unless it has changed.
             useful = any(isinstance(answer, Advice) and answer.has_effect for answer in answers)
             reasons = (Reason.PLANNED_BEFORE,) if useful else why_unused(answers) if answers or not later else ()
         if later:
@@ -264,14 +264,14 @@ class _Explained:
         return replace(report, indexes=(*note.indexes, *told), parts=note.parts, reasons=reasons)
 
     def _planned_without(self, report: ScanReport, question: Reading) -> ScanReport:
-        """Report what would be left out of a plan that was made without this lake's indexes."""
+        """Report what would be skipped in a plan that was made without this lake's indexes."""
         answers = self._ask(self.names(self.scan.roots), question)
         note = Note.of(answers)
         report = replace(report, indexes=note.indexes, parts=note.parts)
         advice = [answer for answer in answers if isinstance(answer, Advice) and answer.has_effect]
         if not advice:
             return replace(report, reasons=why_unused(answers))
-        if self.scan.others:  # what the plan leaves out is more worth telling than what it could
+        if self.scan.others:  # what the plan skips matters more than what it could skip
             return replace(report, reasons=(Reason.DISABLED,))
         files = [spark_file(*file) for file in self.scan.files]
         uris = {file.uri for answer in advice for file in answer.files}
@@ -288,7 +288,7 @@ class _Explained:
         return [*unanswered, *self.advisor.ask(known, question, self.timeout_s)]
 
     def _reading(self) -> Reading | None:
-        """What the plan asks for: the query's own condition, and the keys of joins."""
+        """The predicates of the plan: the query's condition, and the keys of joins."""
         reading, keys = self.scan.question, self.scan.keys
         if reading is None or not keys:
             return reading
@@ -297,7 +297,7 @@ class _Explained:
 
 
 def with_answers(report: ScanReport, parts: tuple[PartReport, ...]) -> ScanReport:
-    """Return the report of a scan that indexes were used for, with what became of each part of the condition."""
+    """Return the report of a scan that used indexes, with what each part of the condition did."""
     missed = [part for part in parts if part.reason not in (None, Reason.NOT_NEEDED, Reason.PARTITIONS)]
     reasons = (Reason.STALE_FILES,) if FileState.UNINDEXED in report.states else ()
     return replace(report, parts=parts, use=Use.PARTIAL if missed or reasons else Use.FULL, reasons=reasons)
@@ -307,7 +307,7 @@ _STATES = {"#": FileState.KEPT, ".": FileState.SKIPPED, "?": FileState.UNINDEXED
 
 
 def index_report(answer: Advice | Unanswered) -> IndexReport:
-    """Return what an index did as a whole."""
+    """Return the report of one index."""
     if isinstance(answer, Unanswered):
         return IndexReport(answer.name, reason=answer.reason, message=answer.message)
     if answer.snapshot is None:
@@ -331,7 +331,7 @@ def _why_not_answered(of_parts: set[Reason | None]) -> Reason:
 
 
 def why_unused(answers: Sequence[Advice | Unanswered]) -> tuple[Reason, ...]:
-    """Return why none of these answers skips anything."""
+    """Return why none of these results skips anything."""
     if not answers:
         return (Reason.NO_MATCHING_INDEX,)
     note = Note.of(answers)
@@ -339,7 +339,7 @@ def why_unused(answers: Sequence[Advice | Unanswered]) -> tuple[Reason, ...]:
 
 
 def shown_place(uri: str) -> str:
-    """Return a location as people write it."""
+    """Return a location for people to read."""
     return to_local_path(uri) if uri.startswith("file:") else uri
 
 
@@ -348,7 +348,7 @@ def _states(files: list[TableFile], advice: list[Advice]) -> tuple[FileState, ..
     skipped: set[str] = set()
     listed = {file.uri: file for file in files}
     for answer in advice:
-        # What changed since Spark listed it is read like any file that the index does not know.
+        # A file that changed since Spark listed it is unindexed, and is read.
         for file, kept, changed in zip(answer.files, answer.kept.tolist(), answer.changed.tolist(), strict=True):
             if not changed and is_same(file, listed.get(file.uri)):
                 known.add(file.uri)

@@ -1,4 +1,4 @@
-"""What became of each part of a predicate, over all segments and indexes."""
+"""What each part of a predicate did, over all segments and indexes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["merged", "parts_of"]
 
 
 def parts_of(advice: Sequence[Advice], uris: Set[str] | None = None) -> tuple[PartReport, ...]:
-    """What became of each part of the predicate, over all segments and indexes, for these files; None: all of them."""
+    """Return what each part of the predicate did to these files (None: all), over all segments and indexes."""
     used: dict[tuple[str, str], PartReport] = {}
     unused: dict[str, PartReport] = {}
     for answer in advice:
@@ -47,14 +47,14 @@ def parts_of(advice: Sequence[Advice], uris: Set[str] | None = None) -> tuple[Pa
             for missed in pruned.unused:
                 column = None if missed.column is None else format_name(missed.column)
                 so_far_unused = unused.get(missed.text)
-                # An index that knows the column has the last word.
+                # An index that has the column decides.
                 if so_far_unused is None or so_far_unused.reason is Reason.NO_INDEX:
                     unused[missed.text] = PartReport(missed.text, None, column, missed.reason)
     return _answered_first([*used.values(), *unused.values()])
 
 
 def _counted(pruned: Pruned, number: int, here: BoolArray | None) -> Used:
-    """Return what a part did to the units that are here."""
+    """Return what a part did to the units of these files."""
     part = pruned.used[number]
     if here is None or not part.units_asked:
         return part
@@ -78,5 +78,5 @@ def _answered_first(parts: Sequence[PartReport]) -> tuple[PartReport, ...]:
 
 
 def merged(parts: Sequence[PartReport]) -> tuple[PartReport, ...]:
-    """The parts of several questions about one scan, each once."""
+    """The distinct parts of several predicates about one scan."""
     return _answered_first(list(dict.fromkeys(parts)))

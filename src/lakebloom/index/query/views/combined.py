@@ -1,7 +1,7 @@
-"""Several indexes over one table, asked as one.
+"""Several indexes over one table, combined into one.
 
-Each index by itself can say nothing about ``a = 1 OR b = 2`` if it knows only one of the columns. Put together they
-can, file by file: the units here are files, and each column is looked up in the first index that has it.
+An index that has only one of the columns cannot decide ``a = 1 OR b = 2``. Together, two indexes can, file by file: the
+units here are files, and each column is probed in the first index that has it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Together", "helps"]
 
 
 def helps(predicate: Predicate, snapshots: Sequence[Snapshot]) -> bool:
-    """Tell whether asking several indexes as one can drop more than asking each of them."""
+    """Tell whether several indexes combined can drop more than each of them alone."""
     if len(snapshots) < 2 or not _has_alternatives(predicate):
         return False
     known = [{column for column in columns_of(predicate) if resolver(snapshot)(column)} for snapshot in snapshots]
@@ -36,7 +36,7 @@ def helps(predicate: Predicate, snapshots: Sequence[Snapshot]) -> bool:
 
 
 def _has_alternatives(predicate: Predicate) -> bool:
-    """Tell whether there is an OR in it; a NOT may make one."""
+    """Tell whether a predicate contains an OR; a NOT may create one."""
     if isinstance(predicate, And):
         return any(map(_has_alternatives, operands(predicate)))
     return isinstance(predicate, Or | Not)
@@ -56,14 +56,14 @@ class Together:
         self._owners: dict[ColumnPath, int] = {}
 
     def changed(self) -> BoolArray:
-        """Return for each file whether it is not what any of the indexes knows."""
+        """Return for each file whether it is unindexed in all of the indexes."""
         found = np.zeros(len(self.files), dtype=np.bool_)
         for snapshot, place in zip(self._snapshots, self._places, strict=True):
             found[place] |= snapshot.recheck.changed()
         return found
 
     def resolve(self, column: ColumnPath) -> ColumnPath | None:
-        """Find the first index that has a column, and what the column is called there."""
+        """Find the first index that has a column, and the column's name there."""
         for number, snapshot in enumerate(self._snapshots):
             found = resolver(snapshot)(column)
             if found is not None:
@@ -76,7 +76,7 @@ class Together:
         return len(self.files)
 
     def column_type(self, column: ColumnPath) -> str | None:
-        """Return the type of a column; None also where it was not the same throughout."""
+        """Return the type of a column; None also if it differs between segments."""
         types = {segment.column_type(column) for segment in self._owner(column).segments}
         return types.pop() if len(types) == 1 else None
 
@@ -88,7 +88,7 @@ class Together:
         return min(1 - 1e-9, max(rates, default=0.0) * units / max(1, len(owner.numbered_files[0])))
 
     def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
-        """Tell which files have a unit that may hold one of the hashes; those that the index does not know may."""
+        """Tell which files have a unit that may contain one of the hashes. Unindexed files always may."""
         owner, place = self._owner(column), self._places[self._owners[column]]
         files, of_units = owner.numbered_files
         hit = np.zeros(len(files), dtype=np.bool_)

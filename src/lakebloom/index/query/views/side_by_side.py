@@ -1,6 +1,6 @@
-"""Several small segments asked as one: a table that was indexed by a few tasks costs a question no more than by one.
+"""Several small segments probed as one: an index of a few segments then costs a probe no more than one segment.
 
-Units are numbered through all segments. One value reads a row of each tile, as ever, but all rows are compared at once.
+Units are numbered across all segments. One value still reads a row of each tile, but all rows are compared at once.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SideBySide:
 
     @classmethod
     def of(cls, segments: Sequence[Segment]) -> SideBySide | None:
-        """Return segments as one set; None where they differ in their types, are too large, or only one."""
+        """Return segments as one set; None if their types differ, if they are too large, or if there is only one."""
         types = {segment.record.types for segment in segments}
         units = sum(segment.num_units for segment in segments)
         return cls(segments) if len(segments) > 1 and len(types) == 1 and units <= SIDE_BY_SIDE_UNITS else None
@@ -57,11 +57,11 @@ class SideBySide:
                 yield segment, units[first:end] - start
 
     def column_type(self, column: ColumnPath) -> str | None:
-        """Return the Spark type under which a column was hashed."""
+        """Return the Spark type of a column when it was hashed."""
         return self._segments[0].column_type(column)
 
     def false_positive_rate(self, column: ColumnPath) -> float:
-        """Return how often, on average, a unit seems to hold a value that it does not."""
+        """Return the mean rate at which a unit seems to contain a value that it does not."""
         rates = [segment.false_positive_rate(column) * segment.num_units for segment in self._segments]
         return sum(rates) / max(1, self.num_units)
 
@@ -81,10 +81,10 @@ class SideBySide:
         return self._null_counts[column]
 
     def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
-        """Tell for each unit whether it may hold a value with one of these distinct hashes."""
+        """Tell for each unit whether it may contain a value with one of these distinct hashes."""
         if len(hashes) > SINGLE_HASHES:
             return np.concatenate([segment.might_contain_any(column, hashes) for segment in self._segments])
-        keep: BoolArray = np.ones(self.num_units, dtype=np.bool_)  # also where a unit has no tile
+        keep: BoolArray = np.ones(self.num_units, dtype=np.bool_)  # also for a unit without a tile
         for units, tiles in self._tiles_of(column):
             keep[units] = False
             for h in hashes.tolist():
@@ -92,7 +92,7 @@ class SideBySide:
         return keep
 
     def _tiles_of(self, column: ColumnPath) -> list[tuple[IntArray, list[list[TileReader]]]]:
-        """Return tiles with filters of one size, with the units that they are about."""
+        """Return the tiles with filters of one size, with the numbers of their units."""
         if column not in self._tiles:
             alike: dict[tuple[int, ...], tuple[list[IntArray], list[list[TileReader]]]] = {}
             for segment, start in zip(self._segments, self._starts, strict=False):
