@@ -1,1 +1,1 @@
-"""How results look, on a terminal and in a notebook."""
+"""Shows results on a terminal and in a notebook."""

@@ -1,4 +1,4 @@
-"""The look that notebooks and the report page share: colours for light and dark, tables, and maps of squares.
+"""HTML for notebooks and the report page: colours for light and dark themes, tables, and maps of squares.
 
 Everything that comes from data is escaped here.
 """
@@ -26,7 +26,7 @@ _DARK = (
 _NUMBER = re.compile(r"-?[\d,]+(\.\d+)?(e-?\d+)?( \([\d.]+ [kMGTP]B\))?")
 _COLUMNS, _MOST_SQUARES = 50, 1500
 _FEW_COLUMNS, _FEW_SQUARES = 30, 300
-"""Few squares are drawn larger: they should be seen on a telephone."""
+"""Few squares are drawn larger, for small screens."""
 _SIDE = 12
 MAP_STYLE = """
 .read { fill: var(--read); }
@@ -54,7 +54,7 @@ _CARD_STYLE = """
 
 
 def colours(selector: str) -> str:
-    """Return the rules that give an element the colours of the reader's scheme, or of the notebook it is in."""
+    """Return the CSS rules for the colours of the reader's theme, or of the notebook."""
     rules = [f"{selector}{{{_LIGHT}}}", f"@media (prefers-color-scheme:dark){{{selector}{{{_DARK}}}}}"]
     if selector != ":root":
         rules += [f"[data-jp-theme-light=true] {selector}{{{_LIGHT}}}", f".vscode-light {selector}{{{_LIGHT}}}"]
@@ -63,19 +63,19 @@ def colours(selector: str) -> str:
 
 
 def card(*parts: str) -> str:
-    """Return parts of HTML as one card for a notebook, with its style: outputs are shown one without the other."""
+    """Return parts of HTML as one card for a notebook, with its style, because each output is shown alone."""
     style = colours(".lakebloom") + _CARD_STYLE + MAP_STYLE.replace("\n.", "\n.lakebloom .")
     return f'<div class="lakebloom"><style>{style}</style>{"".join(parts)}</div>'
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> str:
-    """Return names and values, a line each."""
+    """Return names and values, one line for each."""
     lines = "".join(f'<tr><th scope="row">{escaped(name)}</th><td>{escaped(value)}</td></tr>' for name, value in rows)
     return f"<table>{lines}</table>"
 
 
 def table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table with a head; columns of numbers are aligned to the right, and empty ones left out."""
+    """Return a table with a header; numbers are aligned to the right, and empty columns are left out."""
     kept = [i for i in range(len(names)) if any(row[i] for row in rows)]
     names, rows = [names[i] for i in kept], [[row[i] for i in kept] for row in rows]
     kinds = [' class="number"' if _are_numbers(row[i] for row in rows) else "" for i in range(len(names))]
@@ -97,15 +97,15 @@ def escaped(text: str) -> str:
 
 
 def for_each_square(count: int) -> int:
-    """Return how many things a square stands for."""
+    """Return how many items one square represents."""
     return max(1, -(-count // _MOST_SQUARES))
 
 
 def squares(kinds: Sequence[str], titles: Sequence[str], label: str) -> str:
-    """Return a map with a square for each thing, or for a few where there are very many.
+    """Return a map with one square for each item, or for several if there are very many.
 
-    Kinds are "read", "skipped" and "unindexed"; a square of several things shows what costs most. Each differs from
-    the others in more than its colour.
+    Kinds are "read", "skipped" and "unindexed"; a square for several items shows the most expensive kind. Kinds differ
+    in shape as well as colour.
     """
     each = for_each_square(len(kinds))
     across = _FEW_COLUMNS if len(kinds) <= _FEW_SQUARES else _COLUMNS

@@ -1,8 +1,8 @@
-"""How far an operation is, shown by itself where somebody is looking: on a terminal, or in a notebook.
+"""Shows the progress of an operation on a terminal or in a notebook.
 
-Nothing is shown before ``AFTER_S``, so that what is quick stays quiet, and nothing is left of it in the end, however
-the operation ends. Elsewhere (a pipe, cron, a thread in the background) nothing is drawn at all. A function that the
-caller passes takes the place of the drawing, and ``progress=False`` turns it off. The command line draws with this.
+Nothing is shown in the first ``AFTER_S`` seconds, so quick operations show nothing. At the end the display is removed,
+also after an error. Nothing is drawn in a pipe, in cron or in a background thread. A function from the caller replaces
+the display; ``progress=False`` turns it off. The command line uses this module too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["AFTER_S", "Progress", "pace", "shown"]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a build is."""
+    """The progress of a build."""
 
     files_done: int
     files: int
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 AFTER_S = 2.0
-"""What ends sooner shows nothing."""
+"""Shorter operations show nothing."""
 _EVERY_S = 0.5
 _TICK_S = 0.2
 
@@ -59,11 +59,11 @@ def shown(
     console: Console | None = None,
     quieten: Callable[[], None] | None = None,
 ) -> Iterator[Report | None]:
-    """Show how far the block is, and yield what tells; None where nobody is to be told.
+    """Show the progress of the block, and yield the function that reports it; None if nothing is shown.
 
-    ``progress`` is what the caller asked for: a function, False, or None and True for showing it where somebody looks.
-    An operation within another one tells the outer one. ``quieten`` is called all the while: it keeps others from
-    drawing on the same line, as Spark does.
+    ``progress`` is the caller's argument: a function, False, or None or True to show it on a terminal or notebook.
+    An operation inside another one reports to the outer one. ``quieten`` is called regularly: it keeps others, such as
+    Spark, from drawing on the same line.
     """
     if callable(progress):
         yield progress
@@ -86,30 +86,30 @@ def shown(
 
 
 def _screen(title: str, console: Console | None) -> _Screen | None:
-    """Return where to draw; None where nobody is looking."""
+    """Return the screen to draw on; None if there is none."""
     if threading.current_thread() is not threading.main_thread():
-        return None  # work in the background must not draw over what is typed
+        return None  # a background thread must not draw over what the user types
     display = _notebook_display()
     if display is not None:
         return _Notebook(title, display)
     stream = sys.stderr if console is None else console.file
     try:
         is_terminal = stream is not None and stream.isatty()
-    except ValueError:  # it is closed
+    except ValueError:  # stderr is closed
         is_terminal = False
     return _Terminal(title, console) if is_terminal else None
 
 
 class _Screen(Protocol):
     def draw(self, done: Progress | None, elapsed_s: float) -> None:
-        """Show how far it is; None before the first file is known."""
+        """Show the progress; None before the first file is done."""
 
     def erase(self) -> None:
-        """Leave nothing."""
+        """Remove the display."""
 
 
 class _Display:
-    """Draws from time to time, on a thread of its own, which ends with the block."""
+    """Draws regularly, in a thread that ends with the block."""
 
     def __init__(self, screen: _Screen, quieten: Callable[[], None] | None = None) -> None:
         self._screen, self._quieten = screen, quieten
@@ -118,7 +118,7 @@ class _Display:
         self._started_s = time.monotonic()
         self._latest: Progress | None = None
         self._drawn = False
-        context = contextvars.copy_context()  # a notebook finds the cell by it
+        context = contextvars.copy_context()  # the notebook finds the cell by this context
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="lakebloom-display", daemon=True)
 
     def __enter__(self) -> _Display:
@@ -134,7 +134,7 @@ class _Display:
                     self._screen.erase()
 
     def update(self, done: Progress) -> None:
-        """Note how far it is, and show it where it is time to."""
+        """Record the progress, and show it if it is time."""
         with self._lock:
             self._latest = done
             if self._drawn or time.monotonic() - self._started_s >= AFTER_S:
@@ -155,13 +155,13 @@ class _Display:
         if self._over.is_set():
             return
         self._drawn = True
-        # A courtesy: whatever is wrong with the screen is no reason to fail.
+        # An error of the display must not fail the operation.
         with suppress(Exception):
             self._screen.draw(self._latest, time.monotonic() - self._started_s)
 
 
 class _Terminal:
-    """A bar on stderr, which prints of others go above."""
+    """A bar on stderr; other output appears above it."""
 
     def __init__(self, title: str, console: Console | None) -> None:
         self._title, self._console = title, console
@@ -189,7 +189,7 @@ class _Terminal:
 
 
 class _Notebook:
-    """One line of a cell's output, replaced as it goes on."""
+    """One line in the output of a cell, which is updated."""
 
     def __init__(self, title: str, display: Any) -> None:
         self._title, self._display = title, display
@@ -214,7 +214,7 @@ class _Notebook:
 
 
 class _Line:
-    """A text as a notebook shows it."""
+    """A text for a notebook."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -228,7 +228,7 @@ class _Line:
 
 
 def _notebook_display() -> Any:
-    """Return the function with which IPython shows things, where this process is a notebook's kernel."""
+    """Return the display function of IPython if this process is the kernel of a notebook."""
     ipython = sys.modules.get("IPython")
     shell = getattr(ipython, "get_ipython", lambda: None)()
     if getattr(shell, "kernel", None) is None:
@@ -239,7 +239,7 @@ def _notebook_display() -> Any:
 
 
 def line(title: str, done: Progress | None, elapsed_s: float, job_at_s: float = 0.0) -> str:
-    """Return how far an operation is as one line of text.
+    """Return the progress of an operation as one line of text.
 
     >>> line("building by_user", Progress(12, 40, 30_000_000, 100_000_000, 5), 8, 2)
     'building by_user  ██████░░░░░░░░░░░░░░  12 of 40 files  8 s  5 MB/s, about 14 s left'
@@ -258,9 +258,9 @@ def line(title: str, done: Progress | None, elapsed_s: float, job_at_s: float = 
 
 
 def pace(done: float, total: float, elapsed_at_s: float, now_s: float) -> str:
-    """Return the rate and the time left, when ``done`` of ``total`` bytes were done after some seconds.
+    """Return the speed and the remaining time, if ``done`` of ``total`` bytes were done after some seconds.
 
-    Jobs report in steps, a group of files each, so the rate is that of the whole time and not of the last step.
+    Jobs report in steps of several files, so the speed is that of the whole time, not of the last step.
 
     >>> pace(0, 100e6, 0, 5), pace(50e6, 100e6, 10, 12), pace(100e6, 100e6, 20, 20)
     ('', '5 MB/s, about 8 s left', '5 MB/s')

@@ -1,4 +1,4 @@
-"""A bar for a running job: files, bytes, rate and the time that is left."""
+"""A progress bar: files, bytes, speed and remaining time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Pace(ProgressColumn):
 
 @contextmanager
 def bar(console: Console, title: str, *, transient: bool = False) -> Iterator[Callable[[Done], None]]:
-    """Draw a bar until the block ends, and yield what moves it on. It moves by the bytes of files that are done."""
+    """Draw a bar until the block ends, and yield the function that moves it. It shows the bytes of finished files."""
     columns = (
         SpinnerColumn(finished_text=" "),
         TextColumn("{task.description}"),
@@ -42,7 +42,7 @@ def bar(console: Console, title: str, *, transient: bool = False) -> Iterator[Ca
 
         def update(done: Done) -> None:
             files = f"{done.files_done:,} of {done.files:,} files"
-            if not progress.tasks[0].total:  # the job begins; listing and planning are over
+            if not progress.tasks[0].total:  # the job begins, after listing and planning
                 progress.reset(task, total=done.bytes or done.files)
             at_s = progress.tasks[0].elapsed or 0.0
             moved, total = (done.bytes_done, done.bytes) if done.bytes else (done.files_done, done.files)

@@ -1,7 +1,7 @@
-"""Text that may leave the process: without the secrets that are known, and without those that URLs carry.
+"""Removes secrets from texts: known secrets, and those in URLs.
 
-Every text of a ``LakebloomError`` goes through ``without_secrets``. Whoever is given a secret calls ``remember``; it is
-then starred out in each of the forms in which stores and libraries write it.
+Every text of a ``LakebloomError`` goes through ``without_secrets``. Code that receives a secret calls ``remember``; all
+forms in which stores and libraries write the secret are then replaced by stars.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["remember", "without_secrets"]
 
 _STARS = "***"
-# Anything shorter is no secret, and starring it out would leave nothing of a text.
+# Shorter texts are not treated as secrets: replacing them would make texts unreadable.
 _SHORTEST = 4
-# A process that is given new tokens for years forgets the oldest.
+# A process that gets new tokens for years forgets the oldest.
 _MOST_FORMS = 20_000
 
 # user:password@ after "://", with slashes in the password; host:8020/a@b is no password.
@@ -33,7 +33,7 @@ _longest_first: tuple[str, ...] = ()
 
 
 def remember(secrets: Iterable[str]) -> None:
-    """Star these texts out wherever one of them would be shown from now on."""
+    """Replace these texts by stars in all later output."""
     global _longest_first
     new = {form for secret in secrets if secret not in _forms for form in _written(secret)}
     if not new:
@@ -42,12 +42,12 @@ def remember(secrets: Iterable[str]) -> None:
         _forms.update(dict.fromkeys(sorted(new)))
         for oldest in list(_forms)[: max(0, len(_forms) - _MOST_FORMS)]:
             del _forms[oldest]
-        # So that a secret that contains another one leaves no rest.
+        # The longest first, because a secret may contain another.
         _longest_first = tuple(sorted(_forms, key=len, reverse=True))
 
 
 def without_secrets(text: str) -> str:
-    """Return a text with known secrets, passwords in URLs and queries of URLs starred out.
+    """Return a text with stars instead of known secrets, passwords in URLs and queries of URLs.
 
     >>> without_secrets("could not read https://user:pa/ss@host/a.parquet?X-Amz-Signature=abc")
     'could not read https://***@host/a.parquet?***'
@@ -61,7 +61,7 @@ def without_secrets(text: str) -> str:
 
 
 def _written(secret: str) -> Iterator[str]:
-    """Yield a secret as it is, and as JSON, XML, URLs, Python and headers write it."""
+    """Yield a secret, and its forms in JSON, XML, URLs, Python and headers."""
     from base64 import b64encode, urlsafe_b64encode
     from html import escape
     from json import dumps
@@ -82,7 +82,7 @@ def _written(secret: str) -> Iterator[str]:
         b64encode(raw).decode("ascii"),
         urlsafe_b64encode(raw).decode("ascii"),
     ]
-    # A key in several lines may be quoted one line at a time.
+    # A key of several lines may be quoted line by line.
     lines = re.split(r"\s+|\\n|\"", secret)
     yield from (form for form in forms if len(form) >= _SHORTEST)
     yield from (line for line in lines if len(line) >= 16)

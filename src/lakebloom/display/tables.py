@@ -36,7 +36,7 @@ class Printable:
         return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in rows)
 
     def __repr__(self) -> str:
-        return str(self)  # of those that do not ask for Python's own
+        return str(self)  # for dataclasses with repr=False
 
     def _repr_html_(self) -> str:
         return html.card(f"<h4>{_words(type(self).__name__)}</h4>", html.pairs(self.shown()))
@@ -46,7 +46,7 @@ RecordT = TypeVar("RecordT", bound=Printable)
 
 
 class RecordTable(Sequence[RecordT], Generic[RecordT]):
-    """Records of one kind, printed as one table with a line each."""
+    """Records of one kind, printed as a table with one line for each."""
 
     def __init__(self, records: Sequence[RecordT]) -> None:
         self._records = tuple(records)
@@ -61,7 +61,7 @@ class RecordTable(Sequence[RecordT], Generic[RecordT]):
         return iter(self._records)
 
     def to_arrow(self) -> pa.Table:
-        """Return the records as an Arrow table, a column for each field."""
+        """Return the records as an Arrow table, one column for each field."""
         import pyarrow as pa
 
         rows = [asdict(record) for record in self._records]  # type: ignore[call-overload]
@@ -69,14 +69,14 @@ class RecordTable(Sequence[RecordT], Generic[RecordT]):
         return pa.table({name: _arrow_column(name, [row[name] for row in rows]) for name in names})
 
     def to_pandas(self) -> Any:
-        """Return the records as a pandas DataFrame. Needs pandas, which ``lakebloom[spark]`` brings."""
+        """Return the records as a pandas DataFrame. Needs pandas, which ``lakebloom[spark]`` installs."""
         return self.to_arrow().to_pandas()
 
     def _cells(self) -> list[list[str]]:
         if not self._records:
             return []
         shown = [record.shown() for record in self._records]
-        names = [name for name, _ in max(shown, key=len)]  # some leave out their last fields
+        names = [name for name, _ in max(shown, key=len)]  # some records leave out their last fields
         return [names, *([value for _, value in rows] + [""] * (len(names) - len(rows)) for rows in shown)]
 
     def __str__(self) -> str:
@@ -105,7 +105,7 @@ def _arrow_column(name: str, values: list[Any]) -> pa.Array:
 
 
 def amount(size_bytes: float) -> str:
-    """Return a size as people say it.
+    """Return a size in a readable unit.
 
     >>> amount(950), amount(12_345)
     ('950 bytes', '12.3 kB')
@@ -117,7 +117,7 @@ def amount(size_bytes: float) -> str:
 
 
 def sized(size_bytes: float, unit: str = "") -> str:
-    """Return a size to the byte, and beside it as people say it.
+    """Return a size in bytes, followed by a readable unit.
 
     >>> sized(950), sized(12_345), sized(12_345, " bytes")
     ('950', '12,345 (12.3 kB)', '12,345 bytes (12.3 kB)')
@@ -140,7 +140,7 @@ def _label(name: str) -> str:
 
 
 def text_of(name: str, value: Any) -> str:
-    """Return a field's value as people read it."""
+    """Return a field's value as readable text."""
     if name == "timestamp_ms":
         return datetime.datetime.fromtimestamp(value / 1000, datetime.timezone.utc).isoformat(" ", "milliseconds")
     if name == "seconds" and isinstance(value, dict):

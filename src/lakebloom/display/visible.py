@@ -1,7 +1,7 @@
-"""Text from outside as a terminal may show it: what would steer the terminal is written out.
+"""Makes text from outside safe to print: characters that would control the terminal are escaped.
 
-Names of columns, files and tables are any text. Escape codes in them clear the screen or set its title, and marks of
-direction make a line read backwards. Everything printed goes through ``visible``.
+Names of columns, files and tables may contain anything. Escape codes could clear the screen or set its title, and marks
+of direction could make a line read backwards. Everything printed goes through ``visible``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STEERS_WITHIN_LINES = re.compile(f"(?!\n)[{_STEERING}]")
 
 
 def visible(text: str) -> str:
-    r"""Return a text on one line, with what a terminal would act on written as Python writes it.
+    r"""Return a text on one line, with control characters escaped as in Python.
 
     >>> print(visible("k\x1b[2J\n\N{RIGHT-TO-LEFT OVERRIDE}é"))
     k\x1b[2J\n\u202eé
@@ -30,12 +30,12 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """Return a text of several lines, as ``visible`` does for each of them."""
+    """Return a text of several lines, with control characters escaped in each."""
     return text if text.isprintable() else _STEERS_WITHIN_LINES.sub(_written, text)
 
 
 def visible_json(text: str) -> str:
-    r"""Return JSON that means the same, with what a terminal would act on in JSON's own escapes.
+    r"""Return equivalent JSON, with control characters escaped as in JSON.
 
     >>> print(visible_json('{\n  "\x9b": 1}'))
     {

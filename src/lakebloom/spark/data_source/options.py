@@ -1,11 +1,11 @@
 """The options of ``spark.read.format("lakebloom")``. An unknown one is an error.
 
 index, or load(name)    the name of the index
-location                where indexes are
+location                the location of the indexes
 columns                 names of the columns to read, separated by commas
-where                   a condition: only rows for which it is TRUE are read
-partitionBytes          about how much of the files one task reads
-timeoutMs               how long to wait for the index before everything is read
+where                   a condition: only matching rows are returned
+partitionBytes          approximate number of bytes that one task reads
+timeoutMs               how long to wait for the index before all files are read
 storage.<key>           options of an object store, such as storage.region
 """
 
@@ -34,7 +34,7 @@ _COMMA = re.compile(r",(?=(?:[^`]*`[^`]*`)*[^`]*$)")
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What a query asks of the source."""
+    """The options of one query."""
 
     index: str
     location: str
@@ -45,11 +45,11 @@ class SourceOptions:
     partition_bytes: int = PARTITION_BYTES
     timeout_ms: int = _TIMEOUT_MS
     current_table: str | None = None
-    """What ``Lakebloom.read`` found the catalog to say of the table; not for people."""
+    """The table as the catalog described it to ``Lakebloom.read``; an internal option."""
 
     @classmethod
     def parse(cls, given: Mapping[str, str], location: str | None, storage: Mapping[str, str]) -> SourceOptions:
-        """Return the options of a query, with these as the defaults. Raises InvalidArgumentError.
+        """Return the options of a query, with these defaults. Raises InvalidArgumentError.
 
         >>> SourceOptions.parse({"path": "by_user", "columns": "a, `b,c`"}, "/indexes", {}).columns
         ('a', '`b,c`')

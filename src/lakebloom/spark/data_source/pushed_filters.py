@@ -1,7 +1,7 @@
-"""What Spark pushes down to a Python data source, as a predicate.
+"""Turns the filters that Spark pushes down to a Python data source into a predicate.
 
-Spark hands over Python values. Where these may be others than the query has, the filter counts as unknown, so that
-nothing is skipped because of it; Spark itself checks the rows by what the query says.
+Spark passes Python values. If a value may differ from that in the query, the filter becomes Unknown, and skips nothing.
+Spark checks all rows with the conditions of the query.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _OPERATORS: dict[str, Operator] = {
     "GreaterThanOrEqual": ">=",
 }
 _REPLACEMENT = "\ufffd"
-"""What Java makes of bytes that are not UTF-8."""
+"""Java decodes bytes that are not UTF-8 to this character."""
 _FIRST_SAFE = datetime.date(1900, 1, 2)
-"""Older dates and timestamps pass through java.sql's calendar, in which 1582-10-10 is another day."""
+"""Older dates and timestamps are converted by java.sql's calendar, in which 1582-10-10 is another day."""
 
 
 def predicate_of(filters: Iterable[Any]) -> Predicate:
-    """Return what must be TRUE for a row to pass all filters (``pyspark.sql.datasource.Filter``)."""
+    """Return the predicate that a row must match to pass all filters (``pyspark.sql.datasource.Filter``)."""
     return And(tuple(map(_predicate, filters)))
 
 
@@ -50,7 +50,7 @@ def _predicate(pushed: Any) -> Predicate:
     try:
         return _understood(pushed)
     except Exception as error:
-        # A value of some other kind: whatever it is, reading more is never wrong.
+        # A value of another type: reading more is never wrong.
         return Unknown("NOT_SUPPORTED", f"{type(pushed).__name__}: {error}")
 
 
@@ -76,7 +76,7 @@ def _understood(pushed: Any) -> Predicate:
 
 
 def _exact(value: Any) -> Any:
-    """Return a value that is certainly the one in the query. Raises ValueError."""
+    """Return a value if it is certainly the one in the query. Raises ValueError otherwise."""
     day = value.date() if isinstance(value, datetime.datetime) else value
     if isinstance(day, datetime.date) and day < _FIRST_SAFE:
         raise ValueError("a date of another calendar")

@@ -1,7 +1,7 @@
-"""Which columns a query reads through the data source, and how they are shown to Spark.
+"""Which columns a query reads through the data source, and their schema in Spark.
 
-A Python data source is not told which columns a query needs, so all are read, unless the option ``columns`` or a schema
-of the reader's own names fewer.
+Spark does not tell a Python data source which columns a query needs. So all are read, unless the option ``columns`` or
+a custom schema names fewer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
 _CHAR = re.compile(r"(?<!var)char\(")
 _PLAIN_CHAR = re.compile(r"char\((\d+)\)")
 _SHOWN_METADATA = frozenset({"comment", "__COLLATIONS", _CHAR_VARCHAR})
-"""Not the defaults of columns, which Spark would fill in once more."""
+"""Without the defaults of columns, which Spark would apply a second time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,16 @@ class ChosenColumns:
     """The columns of one scan."""
 
     names: tuple[str, ...]
-    """What Spark gets."""
+    """The columns that Spark gets."""
     read: tuple[str, ...]
-    """What is read: also what a predicate needs to be checked."""
+    """The columns that are read, including those that the predicate needs."""
     read_json: str
     """The schema of these, as Spark writes it."""
     widths: tuple[tuple[str, int], ...]
     """The lengths of CHAR columns."""
 
     def shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows as Spark shows them: a CHAR has all its blanks, whether the file has them or not."""
+        """Return rows as Spark returns them: CHAR values are padded, even if the file has no blanks."""
         for name, width in self.widths:
             number = batch.schema.get_field_index(name)
             batch = batch.set_column(number, batch.schema.field(number), pc.utf8_rpad(batch.column(number), width))
@@ -59,7 +59,7 @@ class ChosenColumns:
 
 
 class SourceSchema:
-    """The columns of an indexed table, all of which may be NULL, as in every table of files."""
+    """The columns of an indexed table. All may be NULL, as in every table of files."""
 
     def __init__(self, table: SourceRecord) -> None:
         schema = json.loads(table.schema_json or "{}")
@@ -71,7 +71,7 @@ class SourceSchema:
         """Return the schema of the table, or of some of its columns, as Spark writes it.
 
         Raises ColumnNotFoundError, InvalidArgumentError for a column that is named twice, and UnsupportedTypeError for
-        one that only Spark can read.
+        a type that only Spark can read.
         """
         names = self.names(columns)
         fields = [self._fields[name] for name in names]
@@ -80,7 +80,7 @@ class SourceSchema:
         return _schema_json({**field, "metadata": _shown(field)} for field in fields)
 
     def predicate(self, text: str) -> Predicate:
-        """Return the predicate of the option ``where``: a condition in SQL's notation, or a tree as JSON.
+        """Return the predicate of the option ``where``: a condition as SQL text, or a tree as JSON.
 
         Raises InvalidArgumentError and ColumnNotFoundError.
         """
@@ -89,11 +89,11 @@ class SourceSchema:
         return self.bound(from_json(text))
 
     def bound(self, predicate: Predicate) -> Predicate:
-        """Return a predicate in the table's own spelling of its columns. Raises ColumnNotFoundError."""
+        """Return a predicate with column names spelled as in the table. Raises ColumnNotFoundError."""
         return renamed(predicate, self._schema.names(case_sensitive=self._case_sensitive).require)
 
     def names(self, columns: Sequence[str] | None) -> list[str]:
-        """Return the columns that a user names, as the table spells them; None: all of them.
+        """Return the columns that a user names, spelled as in the table; None means all.
 
         Raises ColumnNotFoundError and InvalidArgumentError.
         """
@@ -102,7 +102,7 @@ class SourceSchema:
         return self._schema.chosen(columns, case_sensitive=self._case_sensitive)
 
     def chosen(self, schema_json: str, where: Predicate | None) -> ChosenColumns:
-        """Return the columns that Spark asks for, which are some of the table's in its own types.
+        """Return the columns of a custom schema: some columns of the table, with its types.
 
         Raises ColumnNotFoundError, InvalidArgumentError and UnsupportedTypeError.
         """
@@ -131,7 +131,7 @@ def _schema_json(fields: Iterable[dict[str, Any]]) -> str:
 
 
 def _nullable(kind: Any) -> Any:
-    """Return a part of Spark's JSON in which everything may be NULL, but the keys of maps."""
+    """Return a part of Spark's JSON with everything nullable, except the keys of maps."""
     if isinstance(kind, list):
         return [_nullable(part) for part in kind]
     if not isinstance(kind, dict):

@@ -1,13 +1,12 @@
-"""``spark.read.format("lakebloom")``: a table read through an index, as a Python data source.
+"""``spark.read.format("lakebloom")``: a Python data source that reads a table through an index.
 
-It needs no rule in the optimizer, so it works on Spark Connect and in SQL, and it skips row groups and zones where the
-rule skips files. Spark plans it in a Python process on the driver, which asks the index and lists the table, and reads
-it in tasks of its own with PyArrow. Spark checks every row by the query's own conditions; the index only says what
-need not be read, and whatever goes wrong with it means that more is read.
+It needs no optimizer rule, so it works on Spark Connect and in SQL. It skips row groups and zones; the rule only skips
+files. Spark plans a scan in a Python process on the driver, which probes the index and lists the table. Tasks read the
+files with PyArrow. Spark checks every row with the conditions of the query. If the index cannot be used, more is read.
 
-What is skipped is said by the option ``where``. The query's own conditions are used only where the option ``readOnce``
-vouches that no other scan shares what was loaded: Spark 4.1 to 4.3 keep the tasks that were planned for one query's
-conditions with the DataFrame or view, and give them to the next query, which then misses rows.
+The option ``where`` decides what is skipped. Conditions of the query are used only with the option ``readOnce``, which
+promises that no other query uses the loaded DataFrame: Spark 4.1 to 4.3 keep the tasks that were planned for one query,
+and reuse them for the next query on the same DataFrame or view, which then misses rows.
 """
 
 from __future__ import annotations
@@ -69,33 +68,33 @@ __all__ = [
 
 _LOGGER = logging.getLogger(__name__)
 _CLOCKS_DIFFER_MS = 60_000
-"""How far the clocks of an object store and of this machine may be apart."""
+"""How far the clocks of an object store and of this machine may differ."""
 _REGISTERED: weakref.WeakKeyDictionary[SparkSession, type[LakebloomSource]] = weakref.WeakKeyDictionary()
-"""What was registered last with a session, so that ``explain`` finds the same indexes."""
+"""What was last registered with a session; ``explain`` uses the same indexes."""
 
 
 def register(
     spark: SparkSession, location: str | os.PathLike[str] | None = None, *, options: Mapping[str, str] | None = None
 ) -> None:
-    """Make the format known to a session, classic or Connect.
+    """Register the format with a session, classic or Connect.
 
-    ``location`` and ``options`` (of an object store) are what a query gets that names none: by default where
-    ``Lakebloom(spark)`` keeps indexes.
+    ``location`` and ``options`` (of an object store) are the defaults for queries that name none; without them, the
+    location of ``Lakebloom(spark)``.
     """
     defaults = {"location": normalise(location or default_location(spark)), "storage": dict(options or {})}
-    # A class of its own, which carries the defaults to the processes that Spark plans and reads in.
+    # A new class for each registration: it carries the defaults to the processes that plan and read.
     source = type("RegisteredSource", (LakebloomSource,), defaults)
     spark.dataSource.register(source)
     _REGISTERED[spark] = source
 
 
 def explain_source(spark: SparkSession, options: Mapping[str, str]) -> ScanReport:
-    """Tell what a scan of the source with these options reads, by the plan that it would make now."""
+    """Explain a scan of the data source with these options, as it would be planned now."""
     return source_reader(spark, options).report()
 
 
 def source_reader(spark: SparkSession, options: Mapping[str, str]) -> LakebloomReader:
-    """Return what plans a scan of the source with these options."""
+    """Return the reader that plans a scan with these options."""
     source = _REGISTERED.get(spark, LakebloomSource)(dict(options))
     return source.reader(source.schema())
 
@@ -111,11 +110,11 @@ def load(
     timeout_ms: int | None = None,
     changed: CurrentTable | None = None,
 ) -> DataFrame:
-    """Return the rows for which a predicate is TRUE. The source must be registered; ``table`` is that of the index.
+    """Return the rows that match a predicate. The source must be registered; ``table`` is that of the index.
 
-    ``changed`` is the table as it is now, where that is not what the index remembers.
+    ``changed`` is the table as it is now, if it differs from what the index recorded.
 
-    Raises ColumnNotFoundError and InvalidArgumentError here: what Python raises inside Spark reaches a user as text.
+    Raises ColumnNotFoundError and InvalidArgumentError here: errors inside Spark reach the user only as text.
     """
     schema = SourceSchema(table)
     reader = spark.read.format(LakebloomSource.name()).option("location", location)
@@ -132,23 +131,23 @@ def load(
 
 
 def changed_table(snapshot: Snapshot, current: Callable[[Snapshot], CurrentTable]) -> CurrentTable | None:
-    """Return the table of an index as it is now; None where it is what the index remembers."""
+    """Return the table of an index as it is now; None if it is what the index recorded."""
     now = current(snapshot)
     try:
         recorded = recorded_table(snapshot)
     except CorruptIndexError:
-        return now  # the session knows better than what is damaged
+        return now  # the index is damaged: use what the session knows
     source, partitions = recorded.source.with_partitions(None), recorded.partitions
     return None if (source, partitions) == (now.source.with_partitions(None), now.partitions) else now
 
 
 def _quoted(name: str) -> str:
-    """Return a name in which no comma and no dot counts."""
+    """Return a quoted name, so that commas and dots in it have no meaning."""
     return "`" + name.replace("`", "``") + "`"
 
 
 class LakebloomSource(DataSource):
-    """A table read through one of its indexes."""
+    """A table that is read through one of its indexes."""
 
     location: ClassVar[str | None] = None
     storage: ClassVar[Mapping[str, str]] = {}
@@ -175,12 +174,12 @@ class LakebloomSource(DataSource):
     def _table(self) -> SourceRecord:
         if self._options.current_table is not None:
             return _require_readable(CurrentTable.from_text(self._options.current_table).source)
-        # Kept from here on: a query can be planned and read even if the index is lost in between.
+        # Kept from here on: a query can be planned and run even if the index is lost meanwhile.
         return _require_readable(_index(self._options).snapshot().entry.source)
 
 
 class ReadTask(InputPartition):
-    """What one task reads."""
+    """The files that one task reads."""
 
     def __init__(
         self, reads: Sequence[Read], values: Mapping[str, Values] | None = None, index: str = "", listed: int = 0
@@ -196,7 +195,7 @@ class ReadTask(InputPartition):
 
 
 def task_figures(pickled: Sequence[bytes], rows: int | None) -> ScanFigures:
-    """Tell what the tasks of a scan read, of which Spark counted the rows."""
+    """Return what the tasks of a scan read; Spark counted the rows."""
     tasks = [task for task in map(pickle.loads, pickled) if isinstance(task, ReadTask)]
     if not tasks:
         return ScanFigures("a scan by the source lakebloom", None, None, rows, None, None)
@@ -225,11 +224,11 @@ class LakebloomReader(DataSourceReader):
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """The columns that the query names; None: all of them."""
+        """The columns that the query names; None means all."""
         return self._options.columns
 
     def partitions(self) -> list[ReadTask]:
-        """Return the tasks. Each reads about as much as the option ``partitionBytes`` says."""
+        """Return the tasks. Each reads about ``partitionBytes`` bytes."""
         table = self._current()
         listed = table.list_files(self._options.storage)
         try:
@@ -254,12 +253,12 @@ class LakebloomReader(DataSourceReader):
 
     def _plan(self, snapshot: Snapshot, listed: Sequence[TableFile]) -> tuple[list[Read], dict[TableFile, int]]:
         planned = plan_reads(snapshot, self._table, self._predicate, listed)
-        # The whole predicate is checked in every task: shorter ones for each file would all travel with the plan.
+        # Every task checks the whole predicate: shorter lists for each file would all be sent with the plan.
         reads = [replace(read, question=None) for read in planned.reads]
         return reads, {} if planned.pruned is None else row_group_counts(snapshot)
 
     def report(self) -> ScanReport:
-        """Tell what ``partitions`` would return now, and why not less. Conditions that Spark pushes are not known."""
+        """Explain what ``partitions`` would return now. Conditions that Spark pushes down are not included."""
         listed = self._current().list_files(self._options.storage)
         reader = _index(self._options)
         ask = lambda: reader.with_newest(  # noqa: E731
@@ -276,9 +275,9 @@ class LakebloomReader(DataSourceReader):
         )
 
     def is_unchanged(self, version: int, since_ms: int) -> bool:
-        """Tell whether every plan since a moment of this machine's clock was the one that would be made now.
+        """Return whether every plan since a time of this machine's clock equals the plan that would be made now.
 
-        Not where the index has another version, or where a file was written since, or may have been there and is gone.
+        False if the index has another version, or if a file was written or may have been deleted since.
         """
         snapshot = _index(self._options).snapshot()
         listed = self._current().list_files(self._options.storage)
@@ -292,7 +291,7 @@ class LakebloomReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task."""
         if not isinstance(partition, ReadTask):
-            return  # there is nothing to read at all
+            return  # nothing to read
         rows, columns, where = self._rows(partition.values), self._columns, self.where
         schema = rows.schema_of(columns.read)
         for read in partition.reads:
@@ -314,13 +313,13 @@ class LakebloomReader(DataSourceReader):
 
 
 class PushingReader(LakebloomReader):
-    """Skips by the conditions of the query as well, as far as Spark hands them over: 4.1 and later, AND only.
+    """Also uses the conditions that Spark pushes down: Spark 4.1 and later, combined with AND.
 
     Spark refuses it unless ``spark.sql.python.filterPushdown.enabled`` is set.
     """
 
     def pushFilters(self, filters: list[Any]) -> list[Any]:  # noqa: N802
-        """Note what must be TRUE of every row. All filters are handed back: Spark checks the rows."""
+        """Record the pushed filters as a predicate. All filters are returned: Spark checks the rows too."""
         self._predicate = And((self._predicate, predicate_of(filters)))
         return filters
 

@@ -1,1 +1,1 @@
-"""What a DataFrame or a table name stands for: files, columns, options."""
+"""Resolves a DataFrame or a table name to files, columns and options."""

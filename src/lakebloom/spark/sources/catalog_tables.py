@@ -1,8 +1,8 @@
-"""Tables of Spark's catalog as they are now: where they are, and which partitions they have, at which places.
+"""Tables of Spark's catalog as they are now: their locations and partitions.
 
-The catalog owns the list: a directory that it does not name is no partition, and one that it names may lie anywhere. A
-classic session is asked through the JVM, in one call. A session of Spark Connect has only SQL, which tells where one
-partition is: beyond a few, a job asks the files instead.
+The catalog owns the list: a directory that it does not list is no partition, and a listed partition may be anywhere. In
+a classic session one call to the JVM returns the list. Spark Connect has only SQL, a statement for each partition;
+if there are more than a few, a job reads the partitions from the files instead.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class _Described(msgspec.Struct, frozen=True):
     schema: str
     columns: tuple[str, ...]
     partitions: list[tuple[str | None, ...]] | None = None
-    """The location of each, and its values; None where the table is all that lies in its location."""
+    """The location and the values of each; None if the table is all files at its location."""
 
 
 class CatalogTables:
-    """Asks the catalog of one session, and keeps each answer for as long as it stays the same."""
+    """Reads the catalog of one session, and keeps each result as long as it does not change."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark: Any = spark
@@ -58,10 +58,10 @@ class CatalogTables:
         return self.current(snapshot.entry.source)
 
     def current(self, source: SourceRecord) -> CurrentTable:
-        """Return a table as it is now; a path is what it is.
+        """Return a table as it is now; a path does not change.
 
-        Raises NotFoundError for a table that the session's catalog does not have, and UnsupportedSourceError for one
-        that cannot be indexed any more.
+        Raises NotFoundError for a table that the session's catalog does not have, and UnsupportedSourceError for a
+        table that can no longer be indexed.
         """
         if source.catalog is None:
             return CurrentTable(source)
@@ -98,12 +98,12 @@ class CatalogTables:
 
 
 def quoted(name: Sequence[str]) -> str:
-    """Return a name as SQL writes it."""
+    """Return a quoted name for SQL."""
     return ".".join("`" + part.replace("`", "``") + "`" for part in name)
 
 
 def _now(source: SourceRecord, described: _Described) -> SourceRecord:
-    """Return the record of a table with what the catalog says, and without its partitions."""
+    """Return the record of a table as the catalog describes it, without its partitions."""
     return msgspec.structs.replace(
         source.with_partitions(None),
         locations=(escape(from_decoded(described.location)),),
@@ -128,7 +128,7 @@ def _table(source: SourceRecord, described: _Described) -> CurrentTable:
 
 
 def _same_fields(source: SourceRecord, described: _Described) -> bool:
-    """Tell whether a table has the columns that are recorded. How they may be NULL is written in several ways."""
+    """Return whether a table has the recorded columns. Nullability is ignored: Spark writes it in several ways."""
     recorded, now = (
         [(field["name"], field["type"]) for field in msgspec.json.decode(text or '{"fields": []}')["fields"]]
         for text in (source.schema_json, described.schema)
@@ -184,7 +184,7 @@ def _literal(value: str) -> str:
 def _partitions_of_files(
     spark: SparkSession, name: tuple[str, ...], columns: tuple[str, ...]
 ) -> Iterator[tuple[str | None, ...]]:
-    """Yield the partitions that have rows, as their files tell. Reads no column, but the footer of every file."""
+    """Yield the partitions that have rows, from their files. Reads the footer of every file, but no column."""
     from pyspark.sql import functions as F  # noqa: N812
 
     frame = spark.table(quoted(name))

@@ -1,4 +1,4 @@
-"""What a DataFrame of a classic session reads, from its analysed plan in the JVM."""
+"""Finds what a DataFrame of a classic session reads, from its analysed plan in the JVM."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _TRANSPARENT = frozenset({"SubqueryAlias", "View", "Project"})
-# Others, such as Delta's or that of a streaming sink, read from a log which files belong to the table.
+# Others, such as those of Delta or of a streaming sink, read the list of files from a log.
 _DIRECTORY_LISTINGS = frozenset({"InMemoryFileIndex", "CatalogFileIndex"})
 _PADDING = "readSidePadding"
 _SEPARATOR = "\0"
-"""No path and no column name holds it, and one call brings a whole sequence over from the JVM."""
+"""A separator that no path or column name contains: one call to the JVM returns a whole sequence."""
 
 
 def classic_scan(frame: DataFrame) -> FileScan:
-    """Return the scan that a DataFrame is. Raises UnsupportedSourceError where it is something else."""
+    """Return the scan of a DataFrame that only reads files. Raises UnsupportedSourceError for any other."""
     java_frame: Any = frame._jdf
     plan = _innermost(java_frame.queryExecution().analyzed())
     if _class_name(plan) != "LogicalRelation":
@@ -49,7 +49,7 @@ def classic_scan(frame: DataFrame) -> FileScan:
         table = identifier.unquotedString()
         catalog_name = str(identifier.database().get()), str(identifier.table())
     elif roots and is_glob(path := next((value for key, value in options.items() if key.lower() == "path"), "")):
-        # Spark expanded the pattern when it listed. The index keeps it: files that match later belong to it.
+        # Spark expanded the pattern when it listed. The index keeps the pattern: files that match later belong to it.
         locations = (located(path, roots[0]),)
     return FileScan(
         format=str(relation.fileFormat().shortName()).lower(),
@@ -62,7 +62,7 @@ def classic_scan(frame: DataFrame) -> FileScan:
 
 
 def _require_no_table_format(java_object: Any) -> None:
-    """Raise UnsupportedSourceError that names the table format to which a class belongs, if it does."""
+    """Raise UnsupportedSourceError if a class belongs to a table format; the error names the format."""
     name = str(java_object.getClass().getName())
     for word, table_format in TABLE_FORMATS.items():
         if word in name.lower().split("."):
@@ -70,12 +70,12 @@ def _require_no_table_format(java_object: Any) -> None:
 
 
 def _class_name(java_object: Any) -> str:
-    # Scala's object is an inner class, `Name$`, to Java.
+    # In Java, an object of Scala is a class `Name$`.
     return str(java_object.getClass().getSimpleName()).rstrip("$")
 
 
 def _innermost(plan: Any) -> Any:
-    """Go down through the nodes that show every column of their child as it is."""
+    """Skip the nodes that return all columns of their child unchanged."""
     while _class_name(plan) in _TRANSPARENT and _shows_everything(plan):
         plan = plan.child()
     return plan
@@ -88,7 +88,7 @@ def _shows_everything(plan: Any) -> bool:
 
 
 def _is_same_column(shown: str, given: str) -> bool:
-    """Compare columns by what Spark prints: name#id. Spark itself wraps CHAR columns of tables, to pad their values."""
+    """Compare columns as Spark prints them: name#id. Spark wraps CHAR columns of tables to pad their values."""
     if _PADDING in shown:
         return shown.rpartition(" AS ")[2].rpartition("#")[0] == given.rpartition("#")[0]
     return shown == given

@@ -1,4 +1,4 @@
-"""What a DataFrame of a Spark Connect session reads, from the plan that the client sends and from the catalog."""
+"""Finds what a DataFrame of a Spark Connect session reads, from the client's plan and the catalog."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-# The client cannot see whether a format's files are all those in a directory. Of these it is known.
+# The client cannot see whether a table is all files in a directory. For these formats it is.
 _FILE_FORMATS = frozenset({"parquet", "orc", "csv", "json", "text", "avro", "xml"})
 
 
 def connect_scan(spark: SparkSession, frame: DataFrame) -> FileScan:
-    """Return the scan that a DataFrame is. Raises UnsupportedSourceError where it is something else."""
+    """Return the scan of a DataFrame that only reads files. Raises UnsupportedSourceError for any other."""
     logical: Any = frame._plan
     plan = logical.to_proto(spark.client).root
     while plan.WhichOneof("rel_type") == "subquery_alias":
@@ -66,7 +66,7 @@ def _table_scan(spark: SparkSession, name: str) -> FileScan:
         raise not_files(facts.get("type", "a view"))
     partition_columns: list[str] = []
     if "# Partition Information" in names:
-        # The line after the title is the head of a table, which ends with the next title or an empty line.
+        # The line after the title is the header of a table, which ends at the next title or an empty line.
         for column in names[names.index("# Partition Information") + 2 :]:
             if not column or column.startswith("# "):
                 break
@@ -77,7 +77,7 @@ def _table_scan(spark: SparkSession, name: str) -> FileScan:
 
 
 def _partition_columns(columns: Sequence[str], directories: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that directories are named after."""
+    """Return the partition columns, from the names of directories."""
     any_case = {column.lower(): column for column in columns}
     keys = (unescape_name(name.partition("=")[0]).lower() for name in directories if "=" in name)
     return tuple(any_case[key] for key in keys if key in any_case)

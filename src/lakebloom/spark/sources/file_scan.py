@@ -1,4 +1,4 @@
-"""A scan of files: what a DataFrame must be, and be nothing else, to have an index."""
+"""A scan of files. Only a DataFrame that is nothing else can be indexed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_FORMAT = "parquet"
 
 @dataclass(frozen=True, slots=True)
 class FileScan:
-    """Which files are read, and how. Locations are glob patterns; a plain path is escaped."""
+    """Which files are read, and how. Locations are glob patterns; plain paths are escaped."""
 
     format: str
     locations: tuple[str, ...]
@@ -29,7 +29,7 @@ class FileScan:
 
 
 def not_files(found: str) -> UnsupportedSourceError:
-    """Return the error for a DataFrame that is more, or something else, than a scan of files."""
+    """Return the error for a DataFrame that is not just a scan of files."""
     return UnsupportedSourceError(
         "only a DataFrame that reads files, and nothing else, can be indexed",
         found=f"{found} in its plan",
@@ -38,9 +38,9 @@ def not_files(found: str) -> UnsupportedSourceError:
 
 
 def located(path: str, found_uri: str | None) -> str:
-    """Return the canonical form of what a user gave, on the file system where Spark found the file ``found_uri``.
+    """Return the canonical form of a user's path, on the file system where Spark found the file ``found_uri``.
 
-    A path without a scheme is local to Python, but to Spark it is on the default file system, which may be HDFS.
+    A path without a scheme is local in Python, but in Spark it is on the default file system, which may be HDFS.
     """
     if path.startswith("/") and found_uri is not None:
         scheme, authority, _ = split(found_uri)

@@ -1,4 +1,4 @@
-"""The files of a source: listed by Python where it can reach them, otherwise by Spark."""
+"""Lists the files of a table: with Python if it can reach them, otherwise with Spark."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def reachable(uri: str) -> bool:
-    """Tell whether Python can read and write at this location, in any process, without Spark."""
+    """Return whether Python can read and write this location in any process, without Spark."""
     return is_reachable(uri) and not uri.startswith("memory:")
 
 
 def list_table(spark: SparkSession, table: CurrentTable, options: Mapping[str, str]) -> list[TableFile]:
-    """Return a table's files as they are now, sorted by URI; a location that is gone has none."""
+    """Return a table's files as they are now, sorted by URI; a missing location has none."""
     partitions = table.partitions
     if partitions is not None:
         if all(map(reachable, partitions.roots)):
@@ -58,7 +58,7 @@ def _listed_partitions(spark: SparkSession, partitions: PartitionList) -> Iterat
 
 
 def list_with_spark(spark: SparkSession, location: str) -> list[TableFile]:
-    """List a location through Spark's own file systems. Raises NotFoundError."""
+    """List a location with Spark. Raises NotFoundError."""
     owners = Owners()
     files: list[TableFile] = []
     roots: list[str] = []
@@ -74,8 +74,8 @@ def list_with_spark(spark: SparkSession, location: str) -> list[TableFile]:
 def _found_with_spark(spark: SparkSession, pattern: str) -> dict[str, list[Found]]:
     """Return every directory or file that a pattern without slashes in braces matches, with all files below it.
 
-    The binaryFile source reads no content for these columns. It finds the files of all subdirectories, of which a
-    table has only some.
+    The binaryFile source does not read the content for these columns. It finds the files of all subdirectories; a
+    table has only some of them.
     """
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as F  # noqa: N812
@@ -88,7 +88,7 @@ def _found_with_spark(spark: SparkSession, pattern: str) -> dict[str, list[Found
         )
     except AnalysisException as error:
         raise NotFoundError(f"could not list {pattern}", found=cause(error)) from error
-    # A wildcard never crosses a slash: what the pattern matched has as many components as the pattern.
+    # A wildcard does not match a slash: a match has as many components as the pattern.
     depth = pattern.count("/") + 1
     for row in rows:
         components = from_decoded(row["path"]).split("/")
@@ -98,10 +98,10 @@ def _found_with_spark(spark: SparkSession, pattern: str) -> dict[str, list[Found
 
 
 def _note_markers(spark: SparkSession, root: str, owners: Owners) -> None:
-    """Look for markers of table formats above a location, in it, and in the directories that it holds."""
+    """Look for markers of table formats above a location, in it, and in its directories."""
     from pyspark.errors import AnalysisException
 
-    # Both are directories that a reader of files does not look into by itself.
+    # Readers of files do not look into either of these directories.
     names = f"{{{','.join(sorted(MARKER_DIRECTORIES))},{METADATA}}}"
     for folder in (f"{escape(root)}/*", escape(root), *map(escape, folders_above(root))):
         try:

@@ -1,4 +1,4 @@
-"""What a session says about how files are read: for an index that is built, and while one is."""
+"""Session settings that change how files are read: recorded with an index, and restored for a refresh."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ CASE_SENSITIVE = "spark.sql.caseSensitive"
 
 
 def session_values(spark: SparkSession, file_format: str) -> dict[str, str | None]:
-    """Return the settings that change what is read of a format, and those of the same family that are set."""
+    """Return the settings that change how a format is read, and other set keys of the same family."""
     found: dict[str, str | None] = {key: _value(spark, key) for key in keys(file_format)}
     found.update((key, value) for key, value in session_settings(spark).items() if is_of(file_format, key))
     return found
 
 
 def _value(spark: SparkSession, key: str) -> str | None:
-    """Return what a reader would find under a key of the session, or below it in Hadoop's configuration."""
+    """Return the value that a reader finds for a key in the session, or in Hadoop's configuration."""
     try:
-        value = spark.conf.get(key)  # without a default of ours, so that Spark gives its own
-    except Exception:  # this version of Spark does not know it, and no one has set it
+        value = spark.conf.get(key)  # without our own default, so that Spark returns its default
+    except Exception:  # unknown to this version of Spark, and not set
         value = None
     if value is not None or key.startswith("spark."):
         return None if value is None else str(value)
@@ -44,9 +44,9 @@ def _value(spark: SparkSession, key: str) -> str | None:
 
 @contextmanager
 def reading_as_built(spark: SparkSession, source: SourceRecord) -> Iterator[None]:
-    """Let the session read files as it did when the index was created, until the end.
+    """Make the session read files as when the index was created, until the block ends.
 
-    Raises UnsupportedSessionError where this version of Spark, or its configuration, cannot.
+    Raises UnsupportedSessionError if this version or configuration of Spark cannot.
     """
     wanted: dict[str, str | None] = {CASE_SENSITIVE: str(source.case_sensitive).lower()}
     now = session_values(spark, source.format)
@@ -74,7 +74,7 @@ def reading_as_built(spark: SparkSession, source: SourceRecord) -> Iterator[None
 
 @contextmanager
 def configured(spark: SparkSession, wanted: Mapping[str, str | None]) -> Iterator[None]:
-    """Set some keys of the session, or unset them, until the end."""
+    """Set or unset keys of the session until the block ends."""
     before = session_settings(spark)
     _set(spark, wanted)
     try:

@@ -1,8 +1,8 @@
-"""What a user calls a source, as a record: a DataFrame that reads files, a path, or the name of a table.
+"""Resolves a source, which is a DataFrame that reads files, a path, or the name of a table, to a record.
 
-An index binds to files, so only a DataFrame that shows its files as they are can be indexed: a filter, a renamed column
-or a join in between would make the index mean something else than the files hold. How a session tells what a DataFrame
-reads differs: see ``classic_scan`` and ``connect_scan``.
+An index describes files. So only a DataFrame that returns its files unchanged can be indexed: with a filter, a renamed
+column or a join in between, the index would not describe the files. ``classic.py`` and ``connect.py`` find what a
+DataFrame of the two kinds of sessions reads.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _SECRET_OPTION = re.compile(r"^(spark\.hadoop\.)?fs\.|secret|password|passphrase
 
 
 def is_connect(spark: SparkSession | DataFrame) -> bool:
-    """Tell a Spark Connect session, or a DataFrame of one, from a classic one."""
+    """Return whether a session, or the session of a DataFrame, is a Spark Connect session."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
@@ -66,7 +66,7 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
     path: str | None = None
     file_format = DEFAULT_FORMAT
     if isinstance(source, os.PathLike):
-        # A path that exists means itself, also with a bracket in its name.
+        # A path that exists is not a pattern, even with a bracket in its name.
         path = escape(os.fspath(source)) if os.path.exists(source) else os.fspath(source)  # noqa: PTH110
     elif isinstance(source, str) and (quoted := _FILES_AS_TABLE.fullmatch(source)) and not _is_table(spark, source):
         file_format, path = quoted["format"].lower(), quoted["path"].replace("``", "`")
@@ -90,7 +90,7 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
                 hint=_FILES,
             )
         _require_same_kind(spark, frame)
-        # Connect finds out only here that there is nothing to read.
+        # Connect notices only here that there is nothing to read.
         schema_json = frame.schema.json()
         scan = connect_scan(spark, frame) if is_connect(spark) else classic_scan(frame)
     _require_all_files(scan.options)
@@ -109,7 +109,7 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
 
 
 def _require_same_kind(spark: SparkSession, frame: Any) -> None:
-    """Refuse a DataFrame of Spark Connect on a classic session, and the other way round."""
+    """Refuse a DataFrame of Spark Connect in a classic session, and the other way round."""
     if is_connect(spark) != is_connect(frame):
         kinds = ("classic Spark", "Spark Connect")
         raise InvalidArgumentError(
@@ -120,13 +120,13 @@ def _require_same_kind(spark: SparkSession, frame: Any) -> None:
 
 
 def load(spark: SparkSession, path: str, format: str) -> DataFrame:
-    """Return the files at a path, in any format that Spark reads. Raises what ``resolve`` raises."""
+    """Return the files at a path, in any format that Spark reads. Raises the errors of ``resolve``."""
     with _translated(path, format):
         return spark.read.format(format).load(path)
 
 
 def reopened(spark: SparkSession, source: SourceRecord) -> DataFrame | str:
-    """Return a recorded source as a user would give it. Raises what ``resolve`` raises."""
+    """Return a recorded source as a DataFrame, path or name. Raises the errors of ``resolve``."""
     if source.table is not None:
         return source.table
     with _translated(source.locations[0] if source.locations else None, source.format):
@@ -141,12 +141,12 @@ def _is_table(spark: SparkSession, name: str) -> bool:
     try:
         return spark.catalog.tableExists(name)
     except Exception:
-        # Not even a name, says the parser: then it is a path.
+        # The parser does not accept it as a name, so it is a path.
         return False
 
 
 def _require_plain(path: str | None, found: str, options: Mapping[str, str] | None) -> None:
-    """Raise UnsupportedSourceError where Spark cannot read a table of Delta Lake, Iceberg or Hudi."""
+    """Raise UnsupportedSourceError for a Delta Lake, Iceberg or Hudi table that Spark cannot read."""
     named = _UNKNOWN_FORMAT.search(found)
     if named is not None:
         raise owned_by(TABLE_FORMATS[named[1].lower()], path or "it", found)
@@ -156,14 +156,14 @@ def _require_plain(path: str | None, found: str, options: Mapping[str, str] | No
         except UnsupportedSourceError:
             raise
         except Exception:
-            return  # what Spark says is what is wrong
+            return  # the error of Spark is shown
 
 
 @contextmanager
 def _translated(
     path: str | None, format: str = DEFAULT_FORMAT, options: Mapping[str, str] | None = None
 ) -> Iterator[None]:
-    """Raise what Spark says about a source that it cannot read as the errors of lakebloom."""
+    """Turn Spark's errors about a source that it cannot read into errors of lakebloom."""
     try:
         yield
     except LakebloomError:
@@ -182,19 +182,19 @@ def _translated(
 
 
 def _other_format(found: str) -> str:
-    """Return the hint for files that are not what they should be, of which a message names one."""
+    """Return the hint for files of another format; the message names one of them."""
     named = _EXTENSION.search(found)
     reader = _READERS.get(named[1].lower() if named else "", "orc")
     return f"check the path; pass a DataFrame for another format, such as spark.read.{reader}(path)"
 
 
 def _require_parquet(path: str, options: Mapping[str, str] | None) -> None:
-    """Raise DataFileError for local files of another format: Spark prints a page about its task before it says so."""
+    """Raise DataFileError for local files of another format: the error of Spark is a page long."""
     try:
         files = [file for file in list_files([path], options) if file.uri.startswith("file:") and file.size_bytes >= 4]
         begins = [_first_bytes(to_local_path(file.uri)) for file in files[:_FILES_LOOKED_AT]]
     except (LakebloomError, OSError):
-        return  # Spark says what is wrong
+        return  # the error of Spark is shown
     if begins and not any(each in _PARQUET_MAGIC for each in begins):
         raise DataFileError(
             f"cannot read {path} as parquet",
