@@ -12,9 +12,8 @@ CORE := .venv-core$(AGE)
 CORE_STAMP := $(CORE)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 FAST := not spark and not slow
-TWO := -n 2 --dist loadfile
-# Tests share a session, and some are about what it holds: these run in a fixed order.
-SPARK_HALF := tests/spark/rule tests/spark/skipping $(sort $(wildcard tests/spark/test_[a-j]*.py))
+# Two processes, each with a Spark session of its own; a file stays in one of them.
+TWO := -n 2 --dist loadfile --no-loadscope-reorder
 # Spark starts its workers with the first python3 on PATH unless told otherwise.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
@@ -38,8 +37,7 @@ $(CORE_STAMP): pyproject.toml constraints.txt tools/bootstrap
 	@touch $@
 
 test: $(STAMP) check core ## environment, lint, types and all tests, in two processes; DURATIONS=1 prints the time of each file
-	@. tools/java && . tools/chromium && export LAKEBLOOM_DURATIONS=$(DURATIONS) && tools/side-by-side \
-		"$(BIN)/python -m pytest $(SPARK_HALF)" "$(BIN)/python -m pytest $(addprefix --ignore=,$(SPARK_HALF))"
+	@. tools/java && . tools/chromium && LAKEBLOOM_DURATIONS=$(DURATIONS) $(BIN)/python -m pytest $(TWO)
 
 core: $(CORE_STAMP) ## the tests of an installation without pyspark
 	@$(CORE)/bin/python -m pytest tests/core tests/store tests/index/lookup/test_lookup.py tests/index/query/test_candidates.py

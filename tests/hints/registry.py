@@ -2,7 +2,7 @@
 
 A case is a function that is registered for a code. It must meet the state, with ``met``, and do what the hint says;
 where the state is still there afterwards it fails. To add a code: add it to docs/ERRORS.md or docs/REASONS.md, and a
-case here. What no test can get into is explained in ``EXPLAINED``.
+case here. What no test can get into is explained.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakebloom.errors import LakebloomError
+from tests.index.lake import Lake, assert_answers, questions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 Case = Any
+ASKED = questions([3, 25])
 
 
 class Registry:
@@ -61,3 +63,19 @@ class Met:
         assert caught.value.hint, f"an error without a hint: {caught.value}"
         assert hint in caught.value.hint, caught.value
         self.times += 1
+
+
+error_case = Registry(
+    {
+        "FILTER_FORMAT": "the base of CORRUPT_FILTER and UNSUPPORTED_FILTER: to be caught, and never raised by itself",
+        "SOURCE": "the base of what is wrong with a table: to be caught, and never raised by itself",
+        "INDEX": "the base of what is wrong with an index: to be caught, and never raised by itself",
+        "INDEX_FORMAT": "the base of CORRUPT_INDEX and UNKNOWN_FORMAT_VERSION; by itself only for a bug of lakebloom",
+    }
+)
+"""The cases of all codes of errors."""
+
+
+def assert_well(lake: Lake) -> None:
+    """The index of a case answers as the table does."""
+    assert_answers(lake, ASKED)

@@ -307,7 +307,8 @@ def test_the_data_source_is_explained_and_counted(lake: Lakebloom, spark: SparkS
             assert fact is not None
             (ran,) = fact.scans
             assert (ran.files, ran.files_read, ran.files_skipped, ran.rows_read) == (4, files, 4 - files, rows)
-    spark.sql("CREATE OR REPLACE TEMPORARY VIEW by_source USING lakebloom OPTIONS (index 'by_k', where 'k = 77')")
+    options = "index 'by_k', where 'k = 77', timeoutMs '600000'"  # no test depends on time
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW by_source USING lakebloom OPTIONS ({options})")
     (scan,) = lake.explain("SELECT * FROM by_source JOIN (SELECT id AS k FROM range(3)) USING (k)").scans
     assert scan.files_kept == 1
     for path in (tmp_path / "indexes").rglob("units.arrow"):

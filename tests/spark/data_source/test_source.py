@@ -44,11 +44,14 @@ EVERY_TYPE = """
 """
 
 
+PATIENT = {"timeoutMs": "600000"}
+"""No test depends on time: the source has a limit of its own, after which it reads all files."""
+
 has_push_down = pytest.mark.skipif(not hasattr(datasource, "EqualTo"), reason="Spark 4.0 pushes nothing")
 
 
 def through(spark: SparkSession, index: str, **options: str) -> DataFrame:
-    return spark.read.format("lakebloom").options(**options).load(index)
+    return spark.read.format("lakebloom").options(**{**PATIENT, **options}).load(index)
 
 
 def rows(frame: DataFrame, *order: str) -> list[str]:
@@ -58,7 +61,7 @@ def rows(frame: DataFrame, *order: str) -> list[str]:
 
 def tasks(lake: Lakebloom, index: str, predicate: Predicate | None = None, **options: str) -> list[ReadTask]:
     where = {} if predicate is None else {"where": to_json(predicate).decode()}
-    made = LakebloomSource({"path": index, "location": lake.location, **where, **options})
+    made = LakebloomSource({"path": index, "location": lake.location, **PATIENT, **where, **options})
     return made.reader(made.schema()).partitions()
 
 
