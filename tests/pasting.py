@@ -94,12 +94,24 @@ def _stop_spark() -> None:
         session.stop()
 
 
-def main(pages: list[str]) -> dict[str, dict[str, str | None]]:
-    """Paste the code of each page into shells of its own: one for Python, one for each block of commands."""
-    outcomes = {}
+def _written() -> dict[Path, tuple[int, int]]:
+    """Every file of the current directory, and what tells that it was written again."""
+    found = ((path, path.lstat()) for path in Path().rglob("*") if not path.is_dir())
+    return {path: (status.st_mtime_ns, status.st_ino) for path, status in found}
+
+
+def main(pages: list[str]) -> dict[str, dict[str, Any]]:
+    """Paste the code of each page into shells of its own: one for Python, one for each block of commands.
+
+    ``wrote`` says in which folders, or files, of the current directory the page wrote or removed something.
+    """
+    outcomes: dict[str, dict[str, Any]] = {}
     for page in pages:
-        outcomes[page] = paste(blocks(Path(page), "python", "sh"))
+        before = _written()
+        outcomes[page] = {**paste(blocks(Path(page), "python", "sh"))}
         _stop_spark()
+        changed = {path for path, _ in before.items() ^ _written().items()}
+        outcomes[page]["wrote"] = sorted({path.parts[0] for path in changed})
     return outcomes
 
 

@@ -11,6 +11,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from fnmatch import fnmatch
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -217,3 +218,12 @@ def test_files_that_the_architecture_names_are_there() -> None:
 def test_the_page_of_public_names_is_up_to_date() -> None:
     made = in_child(str(ROOT / "tools" / "api")).stdout
     assert made == (ROOT / "docs" / "API.md").read_text(), "run `make api`"
+
+
+def test_every_file_of_tests_is_collected(pytestconfig: pytest.Config) -> None:
+    """By default pytest leaves out folders of some names, such as build, without a word."""
+    left_out = pytestconfig.getini("norecursedirs")
+    for file in (ROOT / "tests").rglob("test_*.py"):
+        folders = file.relative_to(ROOT).parts[:-1]
+        assert not [name for name in folders if any(fnmatch(name, pattern) for pattern in left_out)], file
+        assert (file.parent / "__init__.py").exists(), file

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -50,6 +50,17 @@ NEEDS: dict[str, Callable[[str], dict[str, str]]] = {"OBJECT_STORES.md": _bucket
 """What pages say they need, as an environment: a server of the tests is no part of the page."""
 
 
+OWN = {
+    "README.md": {"spark-warehouse", "spark-warehouse-lakebloom"},
+    "CONTRIBUTING.md": set[str](),
+    "DATA_SOURCE.md": {"source"},
+    "FILTERS.md": {"bare.parquet", "file.parquet"},
+    "LANCE.md": {"users", "users-indexes", "users.lance"},
+    "OBJECT_STORES.md": {"stores"},
+}
+"""What a page writes in the reader's directory, where that is not a folder of the page's own name."""
+
+
 def environment(**further: str) -> dict[str, str]:
     """That of someone who has activated the virtual environment, and has nothing set for Spark."""
     found = {key: value for key, value in os.environ.items() if not key.startswith(("PYSPARK_", "PYTHON", "LAKEBLOOM"))}
@@ -63,7 +74,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def pasted(home: Path, s3_endpoint: str) -> dict[str, dict[str, str | None]]:  # noqa: F811
+def pasted(home: Path, s3_endpoint: str) -> dict[str, dict[str, Any]]:  # noqa: F811
     """What all pages with code print, each in shells of its own."""
     pages = [page for page in PAGES.values() if blocks(page, *RUN)]
     needed = {key: value for page in pages for key, value in _needed(page, s3_endpoint).items()}
@@ -85,12 +96,12 @@ def _needed(page: Path, endpoint: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("page", [page.name for page in PAGES.values() if blocks(page, *RUN)])
-def test_a_page_can_be_pasted(pasted: dict[str, dict[str, str | None]], page: str) -> None:
+def test_a_page_can_be_pasted(pasted: dict[str, dict[str, Any]], page: str) -> None:
     assert pasted[page]["error"] is None
     assert "Warning" not in (pasted[page]["said"] or "")
 
 
-def test_pages_keep_their_promises(pasted: dict[str, dict[str, str | None]], home: Path) -> None:
+def test_pages_keep_their_promises(pasted: dict[str, dict[str, Any]], home: Path) -> None:
     printed = {page: outcome["printed"] or "" for page, outcome in pasted.items()}
     # Keys are random, and now and then a filter says perhaps for one that it does not hold.
     assert re.search("3[6-9] of 40 files skipped", printed["QUICKSTART.md"])
@@ -106,6 +117,11 @@ def test_pages_keep_their_promises(pasted: dict[str, dict[str, str | None]], hom
     folders = {path.name for path in home.iterdir()}
     assert {"quickstart", "sql", "lookups", "joins", "source", "stores", "cli", "operations"} <= folders
     assert not (home / "operations/indexes").exists()  # the page ends with their removal
+
+
+def test_pages_write_into_their_own_folders_only(pasted: dict[str, dict[str, Any]]) -> None:
+    for page, outcome in pasted.items():
+        assert {*outcome["wrote"]} <= OWN.get(page, {Path(page).stem.lower()}), page
 
 
 def test_code_says_what_it_is() -> None:
