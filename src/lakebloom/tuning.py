@@ -33,6 +33,8 @@ FOLDABLE_BITS = 5
 """Sizes that fold well have so many significant bits: 2 to 3 % larger than the exact size as a rule. bench-embed."""
 CACHED_ANSWERS = 4096
 """How many results of a small calculation are remembered: sizes, types, the bits of a value."""
+CACHED_SCHEMAS = 64
+"""How many tables' schemas stay parsed."""
 
 # ---------------------------------------------------------------- probing an index
 

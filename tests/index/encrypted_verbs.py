@@ -42,20 +42,18 @@ class Verbs:
         shutil.copy(self.sealed, table)
         config = BloomIndexConfig("i", [column], granularity="row_group")
         shop = workshop(Catalog(location))
-        report = create_index(shop, *source_of(table, TYPES), config, from_embedded=from_embedded)
+        report = create_index(shop, source_of(table, TYPES), config, from_embedded=from_embedded)
         return report.files, sorted(skipped.code for skipped in report.skipped)
 
     def create_over_sealed_only(self, column: str) -> object:
         table, location = self.table(plain=False)
         shutil.copy(self.sealed, table)
-        return create_index(
-            workshop(Catalog(location)), *source_of(table, TYPES), BloomIndexConfig("i", [column])
-        ).files
+        return create_index(workshop(Catalog(location)), source_of(table, TYPES), BloomIndexConfig("i", [column])).files
 
     def refreshed(self) -> tuple[Lakebloom, object]:
         table, location = self.table(plain=True)
         shop = workshop(Catalog(location))
-        create_index(shop, *source_of(table, TYPES), BloomIndexConfig("i", ["open"]))
+        create_index(shop, source_of(table, TYPES), BloomIndexConfig("i", ["open"]))
         shutil.copy(self.sealed, table)
         report = refresh_index(shop, "i")
         return Lakebloom(location=location), (report.files, [skipped.code for skipped in report.skipped])
@@ -65,7 +63,7 @@ class Verbs:
             lake = self.refreshed()[0]
         else:
             table, location = self.table(plain=True)
-            create_index(workshop(Catalog(location)), *source_of(table, TYPES), BloomIndexConfig("i", ["open"]))
+            create_index(workshop(Catalog(location)), source_of(table, TYPES), BloomIndexConfig("i", ["open"]))
             shutil.copy(self.sealed, table)
             lake = Lakebloom(location=location)
         first = lake.lookup("i", col("open") == 500, columns=columns).to_pylist()

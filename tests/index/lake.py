@@ -93,7 +93,7 @@ class Lake:
     ) -> BuildReport:
         chosen = config or BloomIndexConfig(NAME, ["k", "s", "n"], fpp=1e-4)
         shop = workshop(catalog or self.catalog(), tasks=tasks, **(SMALL | settings))
-        return create_index(shop, *source_of(self.table, self.types), chosen, replace=replace)
+        return create_index(shop, source_of(self.table, self.types), chosen, replace=replace)
 
     def refresh(
         self,

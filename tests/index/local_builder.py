@@ -16,7 +16,7 @@ from lakebloom.index.build.run import Workshop
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.current_table import CurrentTable
 from lakebloom.index.settings import Settings
-from lakebloom.store.records import ColumnRecord, SourceRecord
+from lakebloom.store.records import SourceRecord
 from lakebloom.tables.listing.listing import list_files
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def workshop(catalog: Catalog, *, tasks: int = 2, **settings: int) -> Workshop:
     return Workshop(catalog, LocalBuilder(catalog, tasks), Settings(**settings))
 
 
-def source_of(table: Path, types: dict[str, str]) -> tuple[SourceRecord, list[ColumnRecord]]:
-    """The record and the schema of a Parquet directory with these flat columns (Spark type names)."""
+def source_of(table: Path, types: dict[str, str]) -> SourceRecord:
+    """The record of a Parquet directory with these flat columns (Spark type names)."""
     import json
 
     fields = [
@@ -70,8 +70,7 @@ def source_of(table: Path, types: dict[str, str]) -> tuple[SourceRecord, list[Co
         for name, kind in types.items()
     ]
     schema_json = json.dumps({"type": "struct", "fields": fields})
-    record = SourceRecord(format="parquet", locations=(f"file://{table}",), schema_json=schema_json)
-    return record, [ColumnRecord((name,), kind) for name, kind in types.items()]
+    return SourceRecord(format="parquet", locations=(f"file://{table}",), schema_json=schema_json)
 
 
 def write_parquet(path: Path, columns: dict[str, pa.Array | list], **options: object) -> None:

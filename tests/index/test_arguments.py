@@ -153,7 +153,7 @@ def test_errors_from_inside_stay_what_they_are(open_lake: Lakebloom, lake: Lake)
     from tests.index.local_builder import source_of, workshop
 
     with pytest.raises(TypeError, match="mine"):
-        create_index(workshop(lake.catalog()), *source_of(lake.table, lake.types), BloomIndexConfig("y", ["k"]), quoted)
+        create_index(workshop(lake.catalog()), source_of(lake.table, lake.types), BloomIndexConfig("y", ["k"]), quoted)
 
 
 def test_names_of_kinds_are_used() -> None:

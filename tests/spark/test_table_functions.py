@@ -10,6 +10,8 @@ import pytest
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import ColumnNotFoundError, UnsupportedSessionError, ValueConversionError
 from lakebloom.spark.table_functions import equal_to
+from lakebloom.tables.schema import TableSchema
+from lakebloom.tables.spark_schema import Field, StructType
 from tests.spark.support import keys
 
 if TYPE_CHECKING:
@@ -72,14 +74,16 @@ def test_errors_name_the_cause(spark: SparkSession, indexed: Lakebloom) -> None:
 
 
 def test_values_are_read_as_the_column_s_type() -> None:
-    columns = [(("d",), "date"), (("s",), "string"), (("n",), "decimal(10,2)"), (("X",), "int"), (("x",), "int")]
+    kinds = [("d", "date"), ("s", "string"), ("n", "decimal(10,2)"), ("X", "integer"), ("x", "integer")]
+    struct = StructType(tuple(Field(*kind) for kind in kinds))
+    columns = TableSchema(struct)
     assert equal_to(columns, "d", "2024-02-29") == (col("d") == datetime.date(2024, 2, 29))
     assert equal_to(columns, "d", datetime.date(2024, 2, 29)) == (col("d") == datetime.date(2024, 2, 29))
     assert equal_to(columns, "S", "NULL") == (col("s") == "NULL")
     assert equal_to(columns, "s", None) == col("s").is_null()
-    assert equal_to(columns, "x", 5, case_sensitive=True) == (col("x") == 5)
+    assert equal_to(TableSchema(struct, case_sensitive=True), "x", 5) == (col("x") == 5)
     with pytest.raises(ColumnNotFoundError):
-        equal_to(columns[3:], "nope", 5)
+        equal_to(columns, "nope", 5)
     with pytest.raises(ValueConversionError):
         equal_to(columns, "n", "1e60")
 

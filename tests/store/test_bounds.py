@@ -17,7 +17,7 @@ from lakebloom.errors import LakebloomError
 from lakebloom.store.bounds import contradiction
 from lakebloom.store.entries import decode_entry, encode_entry
 from lakebloom.store.records import Entry
-from lakebloom.tables.schema import table_schema
+from lakebloom.tables.schema import TableSchema
 from tests.fuzz.damage import HOSTILE_VALUES
 from tests.index.lake import NAME, Lake
 
@@ -94,7 +94,7 @@ def test_every_schema_is_read_or_refused(entry: Entry) -> None:
             source = msgspec.structs.replace(entry.source, schema_json=schema)
             if contradiction(msgspec.structs.replace(entry, source=source)) is not None:
                 continue
-            read = table_schema(schema)
+            read = TableSchema.parse(schema)
             assert set(read.defaults) <= set(read.top_level_names)
             assert len(read.types) >= len(read.top_level_names)
             for name in read.top_level_names:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakebloom.storage import normalise
+from lakebloom.tables.access import TableAccess
 from lakebloom.tables.columns import arrow_type, parse_name
 from lakebloom.tables.parquet.columns import ColumnSpec, ParquetColumns
 
@@ -28,7 +29,7 @@ def read(path: Path, **types: str) -> list[pa.Array]:
 
 def read_columns(path: Path, columns: list[ColumnSpec], *, case_sensitive: bool = False) -> list[pa.Array]:
     parts: list[list[pa.Array]] = [[] for _ in columns]
-    with ParquetColumns(normalise(path), columns, case_sensitive=case_sensitive) as reader:
+    with ParquetColumns(normalise(path), columns, TableAccess(case_sensitive=case_sensitive)) as reader:
         for row_group, shape in enumerate(reader.row_groups):
             row = shape.row_start
             for first_row, arrays in reader.batches(row_group):

@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 class Index:
     """One index: its files and its log."""
 
-    def __init__(self, name: str, storage: Storage) -> None:
+    def __init__(self, name: str, storage: Storage, options: Mapping[str, str] | None = None) -> None:
+        """``options`` of an object store reach the index and its table alike."""
         self.name = name
         self.storage = storage
+        self.options = StorageOptions(options or {})
         self.log = Log(storage, name)
 
     def active(self) -> Entry:
@@ -80,7 +82,7 @@ class Catalog:
         """Return the index of this name, whether it exists or not; its log is read when it is asked."""
         if name not in self._open:
             storage = open_index_storage(self.storage_uri(name), self.options, self._spark)
-            self._open[name] = Index(name, self._wrap(storage))
+            self._open[name] = Index(name, self._wrap(storage), self.options)
         return self._open[name]
 
     def newest_entries(self, timeout_s: float) -> dict[str, Entry | Exception]:

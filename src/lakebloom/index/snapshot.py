@@ -15,7 +15,6 @@ from lakebloom.tables.columns import ColumnNames
 from lakebloom.tables.file_identity import is_same, unlike
 from lakebloom.tables.listing.glob import fixed_part
 from lakebloom.tables.listing.recheck import Recheck
-from lakebloom.tables.schema import table_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -81,9 +80,8 @@ class Snapshot:
     def names(self) -> ColumnNames:
         """The table's columns, found by the rule under which the index was built."""
         source = self.entry.source
-        schema = table_schema(source.schema_json)
-        if schema.types:
-            return schema.names(case_sensitive=source.case_sensitive)
+        if source.schema.types:
+            return source.schema.names
         indexed = [column.path for column in self.entry.config.columns]
         return ColumnNames(indexed, case_sensitive=source.case_sensitive)
 

@@ -12,9 +12,10 @@ from lakebloom.tables.parquet.columns import ParquetColumns
 from lakebloom.tuning import SAMPLED_FILES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from lakebloom.store.records import Granularity
+    from lakebloom.tables.access import TableAccess
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.parquet.columns import ColumnSpec, RowGroupShape
 
@@ -63,9 +64,7 @@ def sample_shape(
     files: Sequence[TableFile],
     columns: Sequence[ColumnSpec],
     granularity: Granularity,
-    options: Mapping[str, str],
-    *,
-    case_sensitive: bool = False,
+    access: TableAccess,
 ) -> Shape:
     """Return the shape of a Parquet table from the footers of a few files, spread over all of them.
 
@@ -77,7 +76,7 @@ def sample_shape(
     problem: LakebloomError | None = None
     for file in files[::step]:
         try:
-            with ParquetColumns(file.uri, columns, options, case_sensitive=case_sensitive) as reader:
+            with ParquetColumns(file.uri, columns, access) as reader:
                 rows += reader.num_rows
                 column_bytes += reader.column_bytes
                 units += len(spans_of(reader.row_groups, granularity))

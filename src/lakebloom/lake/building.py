@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from lakebloom.index.arguments import column_list
 from lakebloom.lake.state import LakeState
-from lakebloom.store.records import ColumnRecord
 
 # Modules that only building and maintaining need are imported where they are used, so that a lookup starts sooner.
 
@@ -61,9 +60,9 @@ class Building(LakeState):
             with phases.timed("check"):
                 from lakebloom.index.build.create import create_index
 
-                workshop, record, schema = self._resolved(source, tell)
+                workshop, record = self._resolved(source, tell)
             report = create_index(
-                workshop, record, schema, config, quoted, from_embedded=from_embedded, replace=replace, phases=phases
+                workshop, record, config, quoted, from_embedded=from_embedded, replace=replace, phases=phases
             )
             with phases.timed("commit"):
                 self._publish()
@@ -93,24 +92,21 @@ class Building(LakeState):
 
         return advise(self._session(), source, column_list(columns), self._catalog.options)
 
-    def _directory(self, source: Any) -> tuple[Workshop, SourceRecord, list[ColumnRecord]]:
+    def _directory(self, source: Any) -> tuple[Workshop, SourceRecord]:
         """Return what planning needs to know about Parquet files at a path, without Spark."""
         from lakebloom.index.build.parquet_directory import ParquetDirectory, parquet_source
         from lakebloom.index.build.run import Workshop
-        from lakebloom.tables.spark_schema import leaf_types
 
         options = self._catalog.options
         record = parquet_source(source, options)
-        schema = [ColumnRecord(path, kind) for path, kind in leaf_types(record.schema_json or "")]
-        return Workshop(self._catalog, ParquetDirectory(options), self._settings()), record, schema
+        return Workshop(self._catalog, ParquetDirectory(options), self._settings()), record
 
-    def _resolved(self, source: Any, progress: Report | None) -> tuple[Workshop, SourceRecord, list[ColumnRecord]]:
+    def _resolved(self, source: Any, progress: Report | None) -> tuple[Workshop, SourceRecord]:
         from lakebloom.spark.sources.resolve import resolve
-        from lakebloom.tables.spark_schema import leaf_types
 
         spark, workshop = self._workshop(progress)
         record = resolve(spark, source, self._catalog.options)
-        return workshop, record, [ColumnRecord(path, kind) for path, kind in leaf_types(record.schema_json or "")]
+        return workshop, record
 
     def refresh_index(
         self,

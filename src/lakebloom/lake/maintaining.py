@@ -81,7 +81,7 @@ class Maintaining(Building):
         from lakebloom.index.maintain.verify import verify_index
 
         with self._shown(f"verifying {name}", progress) as tell:
-            return verify_index(self._catalog.index(name), sample, self._catalog.options, self._current, tell)
+            return verify_index(self._catalog.index(name), sample, self._current, tell)
 
     def repair_index(self, name: str, *, progress: ProgressOption = None) -> RepairReport:
         """Repair a damaged index: drop what is damaged, and rebuild it from the table. Returns what was done.

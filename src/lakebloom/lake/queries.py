@@ -121,7 +121,7 @@ class Queries(Maintaining, Reading):
                 'lake.explain(df.where("user_id = 42"))',
             )
         chosen = self._predicate(name, predicate)
-        return explain_condition(self._reader(name), chosen, self._catalog.options, self._current)
+        return explain_condition(self._reader(name), chosen, self._current)
 
     def last_query(self) -> LastQuery | None:
         """Return what the scans of the session's last query read, from Spark's own metrics.

@@ -85,9 +85,7 @@ class Reading(LakeState):
 
     def columns(self, name: str) -> list[tuple[ColumnPath, str]]:
         """Return all columns of the table when it was indexed: the parts of each name, and its Spark type."""
-        from lakebloom.tables.schema import table_schema
-
-        return list(table_schema(self._catalog.index(name).log.newest().source.schema_json).types.items())
+        return list(self._catalog.index(name).log.newest().source.schema.types.items())
 
     def candidates(self, name: str, predicate: Predicate | str) -> pa.Table:
         """Return the units that can match: path, row_start, row_count, row_groups. Reads only the index.
@@ -96,7 +94,7 @@ class Reading(LakeState):
 
         Unindexed files (new or changed since they were indexed) are not in the result.
         """
-        found = self._reader(name).candidates(self._predicate(name, predicate), self._catalog.options, self._current)
+        found = self._reader(name).candidates(self._predicate(name, predicate), self._current)
         return candidate_table(found)
 
     def lookup(
@@ -117,7 +115,7 @@ class Reading(LakeState):
         if name not in self._lookups:
             from lakebloom.index.lookup.lookup import Lookups
 
-            self._lookups[name] = Lookups(self._reader(name), self._catalog.options, self._current)
+            self._lookups[name] = Lookups(self._reader(name), self._current)
         return self._lookups[name].rows(predicate, column_list(columns), limit, unindexed)
 
     def register_source(self) -> None:

@@ -149,11 +149,9 @@ class LakeState:
         if not isinstance(predicate, str):
             return predicate
         from lakebloom.predicate.sql.parse import parse
-        from lakebloom.tables.schema import table_schema
 
         source = self._catalog.index(name).log.newest().source
-        types = table_schema(source.schema_json).types
-        return parse(predicate, types.items(), case_sensitive=source.case_sensitive)
+        return parse(predicate, source.schema.types.items(), case_sensitive=source.case_sensitive)
 
     def close(self) -> None:
         """Release what this object holds: the optimizer rule, callbacks, threads, watches and caches.

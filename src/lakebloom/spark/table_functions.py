@@ -13,12 +13,10 @@ import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakebloom.errors import UnsupportedSessionError
-from lakebloom.index.build.create import find_column
 from lakebloom.predicate.python_literals import literal
 from lakebloom.predicate.sql.values import Written, typed
 from lakebloom.predicate.tree import Equals, IsNull
 from lakebloom.spark.sources.listing import reachable
-from lakebloom.store.records import ColumnRecord
 from lakebloom.tables.columns import parse_name
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 
     from lakebloom.index.reports import IndexRecord, VersionRecord
     from lakebloom.predicate.tree import Predicate
-    from lakebloom.tables.columns import ColumnPath
+    from lakebloom.tables.schema import TableSchema
 
 __all__ = ["HISTORY_COLUMNS", "INDEX_COLUMNS", "equal_to", "history_row", "index_row", "register"]
 
@@ -87,13 +85,10 @@ def _handlers(location: str, options: dict[str, str]) -> dict[str, tuple[type, s
         def eval(self, index: str, column: str, value: Any) -> Iterator[tuple[Any, ...]]:
             from lakebloom.index.catalog import Catalog
             from lakebloom.index.query.reader import Reader, candidate_table
-            from lakebloom.tables.schema import table_schema
 
             stored = Catalog(location, options).index(index)
-            source = stored.log.newest().source
-            columns = list(table_schema(source.schema_json).types.items())
-            predicate = equal_to(columns, column, value, case_sensitive=source.case_sensitive)
-            for row in candidate_table(Reader(stored).candidates(predicate, options)).to_pylist():
+            predicate = equal_to(stored.log.newest().source.schema, column, value)
+            for row in candidate_table(Reader(stored).candidates(predicate)).to_pylist():
                 yield row["path"], row["row_start"], row["row_count"], row["row_groups"]
 
     return {
@@ -132,21 +127,20 @@ def history_row(record: VersionRecord) -> tuple[Any, ...]:
     return record.version, moment, record.operation, record.state, record.segments, record.units, summary
 
 
-def equal_to(
-    columns: list[tuple[ColumnPath, str]], column: str, value: Any, *, case_sensitive: bool = False
-) -> Predicate:
+def equal_to(schema: TableSchema, column: str, value: Any) -> Predicate:
     """Return ``column = value``; the text is converted to the column's type, and NULL finds NULLs.
 
     Raises ColumnNotFoundError, InvalidArgumentError or ValueConversionError.
 
-    >>> equal_to([(("user_id",), "bigint")], "USER_ID", "42")
+    >>> from lakebloom.tables.schema import TableSchema
+    >>> schema = TableSchema.parse('{"type":"struct","fields":[{"name":"user_id","type":"long"}]}')
+    >>> equal_to(schema, "USER_ID", "42")
     Equals(column=('user_id',), value=Literal(type='bigint', value=42))
     """
-    found = find_column(parse_name(column), case_sensitive, [ColumnRecord(path, kind) for path, kind in columns])
+    path, kind = schema.column(parse_name(column))
     if value is None:
-        return IsNull(found.path)
-    text = isinstance(value, str)
-    return Equals(found.path, typed(Written(value, quoted=True), found.type) if text else literal(value))
+        return IsNull(path)
+    return Equals(path, typed(Written(value, quoted=True), kind) if isinstance(value, str) else literal(value))
 
 
 def _moment(timestamp_ms: int) -> datetime.datetime:

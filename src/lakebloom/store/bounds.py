@@ -7,11 +7,11 @@ no count exceeds what the file has room for, and every reference leads to a part
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
-
+from lakebloom.errors import UnsupportedTypeError
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
+from lakebloom.tables.spark_schema import parse_struct, type_names
 
 if TYPE_CHECKING:
     from lakebloom.store.records import ConfigRecord, Entry, FileRecord, GlobalRecord, SegmentRecord, TileRecord
@@ -28,8 +28,6 @@ _MAX_BLOCKS = 1 << 31
 _MAX_LAYERS = 16
 _CHECK_BYTES = 4
 _MAX_TYPE_NAME = 10_000
-_PARTS = {"array": ("elementType",), "map": ("keyType", "valueType")}
-_COLLATIONS = "__COLLATIONS"
 _LEAST_BYTES_A_UNIT = 32
 """The columns of fixed width alone take more than this in each row of the unit table."""
 
@@ -112,30 +110,9 @@ def _is_schema(text: str) -> bool:
     if _depth(text) > MAX_SCHEMA_DEPTH:
         return False
     try:
-        return _is_type(msgspec.json.decode(text), is_table=True)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return all(len(name) <= _MAX_TYPE_NAME for name in type_names(parse_struct(text)))
+    except UnsupportedTypeError:
         return False
-
-
-def _is_type(kind: Any, *, is_table: bool = False) -> bool:
-    if isinstance(kind, str):
-        return not is_table and len(kind) <= _MAX_TYPE_NAME
-    if not isinstance(kind, dict):
-        return False
-    name = "struct" if is_table else kind.get("type")
-    if name == "struct":
-        fields = kind.get("fields")
-        return isinstance(fields, list) and all(map(_is_field, fields))
-    return isinstance(name, str) and all(_is_type(kind.get(part)) for part in _PARTS.get(name, ()))
-
-
-def _is_field(field: Any) -> bool:
-    if not isinstance(field, dict) or not isinstance(field.get("name"), str):
-        return False
-    metadata = field.get("metadata") or {}
-    if not isinstance(metadata, dict) or not isinstance(metadata.get(_COLLATIONS, {}), dict):
-        return False
-    return _is_type(field.get("type"))
 
 
 def _depth(text: str) -> int:

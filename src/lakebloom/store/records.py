@@ -5,9 +5,13 @@ Decoding is strict: an unknown field is an error. A reader that ignored it could
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 import msgspec
+
+from lakebloom.tables.access import TableAccess
+from lakebloom.tables.schema import TableSchema
 
 FORMAT_VERSION = 1
 LINEAGE = 32
@@ -76,6 +80,20 @@ class SourceRecord(Record, frozen=True):
     """Reader settings that differ from Spark's defaults and change the values that are read from such files."""
     catalog: CatalogRecord | None = None
     """Null for a table given by its path."""
+
+    @property
+    def schema(self) -> TableSchema:
+        """The table's columns; none where they are not recorded."""
+        return TableSchema.parse(self.schema_json, case_sensitive=self.case_sensitive)
+
+    def access(self, options: Mapping[str, str]) -> TableAccess:
+        """Return how the table's files are read. ``options`` are those of its object store."""
+        return TableAccess(options, self.case_sensitive)
+
+    @property
+    def file_schema(self) -> TableSchema:
+        """The columns that files have: all but those of partitions."""
+        return TableSchema.parse(self.schema_json, case_sensitive=self.case_sensitive, without=self.partition_columns)
 
     @property
     def partitions(self) -> PartitionsRecord | None:

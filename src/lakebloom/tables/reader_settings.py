@@ -22,7 +22,6 @@ __all__ = [
     "Matters",
     "Setting",
     "differing",
-    "has_field_ids",
     "is_of",
     "keys",
     "recorded",
@@ -247,8 +246,3 @@ def differing(
         for key in sorted({*build, *asked})
         if build.get(key) != (None if key not in asked else asked[key] or "")
     }
-
-
-def has_field_ids(schema_json: str) -> bool:
-    """Tell whether a schema, as Spark writes it, carries ids of Parquet's fields."""
-    return _FIELD_ID in schema_json

@@ -6,43 +6,66 @@ first needed, and kept for as long as schemas are remembered.
 
 from __future__ import annotations
 
-import json
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from lakebloom.errors import InvalidArgumentError
 from lakebloom.tables.columns import ColumnNames, format_name, top_level_name
-from lakebloom.tables.spark_schema import arrow_field, defaults, leaves_of
+from lakebloom.tables.spark_schema import FIELD_ID, StructType, parse_struct
+from lakebloom.tuning import CACHED_SCHEMAS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from lakebloom.tables.columns import ColumnPath
+    from lakebloom.tables.spark_schema import DataType, Field
 
-__all__ = ["TableSchema", "table_schema"]
-
-
-@lru_cache(maxsize=64)
-def table_schema(schema_json: str | None, without: frozenset[str] = frozenset()) -> TableSchema:
-    """Return the schema that Spark wrote as this JSON; None is a table of which no column is known.
-
-    ``without`` are top-level columns to leave out, such as those of partitions.
-    """
-    schema = json.loads(schema_json) if schema_json else {"fields": []}
-    return TableSchema({"fields": [field for field in schema["fields"] if field["name"] not in without]})
+__all__ = ["TableSchema"]
 
 
 class TableSchema:
-    """The columns of a table in Spark's terms. ``fields`` is what Spark writes as JSON."""
+    """The columns of a table in Spark's terms, and how they are found by name."""
 
-    def __init__(self, schema: dict[str, Any]) -> None:
-        self._fields: dict[str, dict[str, Any]] = {field["name"]: field for field in schema.get("fields", [])}
-        self._schema = schema
+    def __init__(self, struct: StructType, *, case_sensitive: bool = False) -> None:
+        self.struct = struct
+        self.case_sensitive = case_sensitive
+        self._fields = {field.name: field for field in struct.fields}
         self._arrow: dict[str, pa.Field] = {}
-        self._names: dict[bool, ColumnNames] = {}
-        self._top_level: dict[bool, ColumnNames] = {}
+
+    @staticmethod
+    @lru_cache(maxsize=CACHED_SCHEMAS)
+    def parse(schema_json: str | None, *, case_sensitive: bool = False, without: tuple[str, ...] = ()) -> TableSchema:
+        """Return the schema that Spark wrote as this JSON; None is a table of which no column is known.
+
+        ``without`` are top-level columns to leave out, such as those of partitions. Raises UnsupportedTypeError for
+        other JSON.
+        """
+        struct = parse_struct(schema_json) if schema_json else StructType(())
+        if without:
+            struct = StructType(tuple(field for field in struct.fields if field.name not in without))
+        return TableSchema(struct, case_sensitive=case_sensitive)
+
+    @property
+    def fields(self) -> dict[str, Field]:
+        """The columns by their names, in their order."""
+        return self._fields
+
+    @property
+    def field_types(self) -> list[tuple[str, DataType]]:
+        """The columns and their whole types, whether they may be NULL or not."""
+        return [(field.name, field.type) for field in self.struct.fields]
+
+    @cached_property
+    def json(self) -> str:
+        """The schema as Spark writes it."""
+        return self.struct.to_json()
+
+    @cached_property
+    def has_field_ids(self) -> bool:
+        """Whether it has ids of Parquet's fields."""
+        return f'"{FIELD_ID}"' in self.json
 
     @property
     def top_level_names(self) -> list[str]:
@@ -52,7 +75,7 @@ class TableSchema:
     @cached_property
     def types(self) -> dict[ColumnPath, str]:
         """The SQL type of every column, the leaves of structs included."""
-        return dict(leaves_of(self._schema))
+        return {path: field.sql_type for path, field in self.struct.leaves()}
 
     @cached_property
     def places(self) -> dict[ColumnPath, tuple[int, ...]]:
@@ -68,26 +91,31 @@ class TableSchema:
     @cached_property
     def defaults(self) -> dict[str, str]:
         """What Spark reads from files without a column: an SQL expression for each column that has such a default."""
-        return defaults(self._schema)
+        known = ((field.name, field.known.default) for field in self.struct.fields)
+        return {name: default for name, default in known if default is not None}
 
-    def names(self, *, case_sensitive: bool) -> ColumnNames:
-        """Return the finder of columns and leaves."""
-        if case_sensitive not in self._names:
-            self._names[case_sensitive] = ColumnNames(self.types, case_sensitive=case_sensitive)
-        return self._names[case_sensitive]
+    @cached_property
+    def names(self) -> ColumnNames:
+        """The finder of columns and leaves."""
+        return ColumnNames(self.types, case_sensitive=self.case_sensitive)
 
-    def chosen(self, names: Iterable[str], *, case_sensitive: bool) -> list[str]:
+    @cached_property
+    def _top_level(self) -> ColumnNames:
+        return ColumnNames([(name,) for name in self._fields], case_sensitive=self.case_sensitive)
+
+    def column(self, wanted: ColumnPath) -> tuple[ColumnPath, str]:
+        """Return the column or leaf that a name means, and its SQL type. Raises ColumnNotFoundError."""
+        found = self.names.require(wanted)
+        return found, self.types[found]
+
+    def chosen(self, names: Iterable[str]) -> list[str]:
         """Return the columns that a user names, in Spark's convention, as the table spells them.
 
         Raises ColumnNotFoundError, and InvalidArgumentError for a leaf of a struct or a column that is named twice.
         """
-        if case_sensitive not in self._top_level:
-            paths = [(name,) for name in self._fields]
-            self._top_level[case_sensitive] = ColumnNames(paths, case_sensitive=case_sensitive)
-        finder = self._top_level[case_sensitive]
         found: dict[str, str] = {}
         for name in names:
-            (column,) = finder.require((top_level_name(name),))
+            (column,) = self._top_level.require((top_level_name(name),))
             if column in found:
                 both = name if name == found[column] else f"{found[column]} and {name}, which are the same"
                 raise InvalidArgumentError(
@@ -106,5 +134,5 @@ class TableSchema:
     def _arrow_field(self, name: str) -> pa.Field:
         known = self._arrow.get(name)
         if known is None:
-            self._arrow[name] = known = arrow_field(self._fields[name])
+            self._arrow[name] = known = self._fields[name].arrow
         return known

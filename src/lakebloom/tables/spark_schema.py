@@ -1,4 +1,4 @@
-"""A table's schema from the JSON in which Spark writes it, without Spark.
+"""Schemas as Spark writes them in JSON, typed and without Spark.
 
 Types are given their SQL names ("long" in JSON is "bigint"). Collations and CHAR/VARCHAR lengths, which Spark keeps in
 a field's metadata, become part of the type's name, because they change which values are equal.
@@ -6,93 +6,219 @@ a field's metadata, become part of the type's name, because they change which va
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
+import msgspec
 import pyarrow as pa
 
 from lakebloom.errors import UnsupportedTypeError
 from lakebloom.tables.columns import ColumnPath, arrow_type
 
-__all__ = ["arrow_field", "arrow_schema", "defaults", "leaf_types", "leaves_of"]
+__all__ = [
+    "FIELD_ID",
+    "ArrayType",
+    "DataType",
+    "Field",
+    "MapType",
+    "Metadata",
+    "StructType",
+    "UserType",
+    "parse_struct",
+]
 
 _SQL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
-_COLLATIONS = "__COLLATIONS"
-_CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
-_DEFAULT = "EXISTS_DEFAULT"
-"""Where Spark keeps, in a field's metadata, the value that it reads from files without the column."""
 _OTHER_ARROW_TYPES = {"boolean": pa.bool_(), "tinyint": pa.int8()}
+FIELD_ID = "parquet.field.id"
+_METADATA_KEYS = {
+    "collations": "__COLLATIONS",
+    "char_varchar": "__CHAR_VARCHAR_TYPE_STRING",
+    "default": "EXISTS_DEFAULT",
+    "field_id": FIELD_ID,
+}
 
 
-def leaf_types(schema_json: str) -> list[tuple[ColumnPath, str]]:
-    """Return the name and SQL type of every column, the leaves of structs included.
+class Metadata(msgspec.Struct, frozen=True, omit_defaults=True, rename=_METADATA_KEYS):
+    """What Spark keeps about a field that changes its values, and the comment. All else is left out."""
 
-    >>> leaf_types('{"type":"struct","fields":[{"name":"a","type":"long","nullable":true,"metadata":{}}]}')
+    comment: Any = None
+    collations: dict[str, str] = {}
+    """By the names of the field and of what is inside it."""
+    char_varchar: str | None = None
+    """The type with its lengths, where it is or contains a CHAR or VARCHAR."""
+    default: str | None = None
+    """What Spark reads from files without the column: an SQL expression."""
+    field_id: Any = None
+
+    def shown(self) -> Metadata:
+        """Return it without the default, which Spark would fill in once more, and without the id."""
+        return msgspec.structs.replace(self, default=None, field_id=None)
+
+
+class Field(msgspec.Struct, frozen=True):
+    """A column, or a field of a struct."""
+
+    name: str
+    type: DataType
+    nullable: bool = True
+    metadata: Metadata | None = None
+
+    @property
+    def known(self) -> Metadata:
+        """The metadata, which may be missing in JSON."""
+        return self.metadata or Metadata()
+
+    @property
+    def sql_type(self) -> str:
+        """The type's name in SQL; what is inside a struct, array or map is not part of it."""
+        if not isinstance(self.type, str):
+            return self.type.sql_name
+        if self.known.char_varchar is not None:
+            return self.known.char_varchar
+        collation = self.known.collations.get(self.name)
+        if collation is not None:
+            return f"string collate {collation.rpartition('.')[2]}"
+        return _SQL_NAMES.get(self.type, self.type)
+
+    @property
+    def arrow(self) -> pa.Field:
+        """The column as its rows are given to a user. Raises UnsupportedTypeError where Arrow has no values for it."""
+        return pa.field(self.name, _arrow(self.type), nullable=True)
+
+    def all_nullable(self) -> Field:
+        """Return the field with everything in it nullable, but the keys of maps."""
+        return Field(self.name, _all_nullable(self.type), metadata=self.known)
+
+
+class StructType(msgspec.Struct, frozen=True, tag_field="type", tag="struct"):
+    """A struct, and also a whole table."""
+
+    fields: tuple[Field, ...]
+
+    @property
+    def sql_name(self) -> str:
+        """Its name in SQL."""
+        return "struct<...>"
+
+    def leaves(self, parents: ColumnPath = ()) -> Iterator[tuple[ColumnPath, Field]]:
+        """Yield every field, each struct before what is inside it."""
+        for field in self.fields:
+            path = (*parents, field.name)
+            yield path, field
+            if isinstance(field.type, StructType):
+                yield from field.type.leaves(path)
+
+    def to_json(self) -> str:
+        """Return it as Spark writes it."""
+        return msgspec.json.encode(self).decode()
+
+
+class ArrayType(msgspec.Struct, frozen=True, rename="camel", tag_field="type", tag="array"):
+    """An array."""
+
+    element_type: DataType
+    contains_null: bool = True
+
+    @property
+    def sql_name(self) -> str:
+        """Its name in SQL."""
+        return "array<...>"
+
+
+class MapType(msgspec.Struct, frozen=True, rename="camel", tag_field="type", tag="map"):
+    """A map."""
+
+    key_type: DataType
+    value_type: DataType
+    value_contains_null: bool = True
+
+    @property
+    def sql_name(self) -> str:
+        """Its name in SQL."""
+        return "map<...>"
+
+
+class UserType(
+    msgspec.Struct,
+    frozen=True,
+    omit_defaults=True,
+    rename={
+        "java_class": "class",
+        "python_class": "pyClass",
+        "serialized_class": "serializedClass",
+        "sql_type": "sqlType",
+    },
+    tag_field="type",
+    tag="udt",
+):
+    """A type that a program defines."""
+
+    java_class: str | None = None
+    python_class: str | None = None
+    serialized_class: str | None = None
+    sql_type: DataType | None = None
+
+    @property
+    def sql_name(self) -> str:
+        """Its name in SQL."""
+        return "udt"
+
+
+DataType: TypeAlias = str | StructType | ArrayType | MapType | UserType
+
+_DECODER: msgspec.json.Decoder[StructType] = msgspec.json.Decoder(StructType)
+
+
+def parse_struct(schema_json: str | bytes) -> StructType:
+    """Return a schema that Spark wrote. Raises UnsupportedTypeError for anything else.
+
+    >>> found = parse_struct('{"type":"struct","fields":[{"name":"a","type":"long","nullable":true,"metadata":{}}]}')
+    >>> [(path, field.sql_type) for path, field in found.leaves()]
     [(('a',), 'bigint')]
     """
-    return leaves_of(json.loads(schema_json))
+    try:
+        return _DECODER.decode(schema_json)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise UnsupportedTypeError("this is not a schema that Spark wrote", found=str(error)) from None
 
 
-def leaves_of(schema: dict[str, Any]) -> list[tuple[ColumnPath, str]]:
-    """Return the same of a schema that is parsed already."""
-    return list(_leaves(schema, ())) if schema else []
+def type_names(kind: DataType) -> Iterator[str]:
+    """Yield the names of all plain types in a type."""
+    if isinstance(kind, str):
+        yield kind
+    elif isinstance(kind, StructType):
+        for field in kind.fields:
+            yield from type_names(field.type)
+    elif isinstance(kind, ArrayType):
+        yield from type_names(kind.element_type)
+    elif isinstance(kind, MapType):
+        yield from type_names(kind.key_type)
+        yield from type_names(kind.value_type)
 
 
-def defaults(schema: dict[str, Any]) -> dict[str, str]:
-    """Return what Spark reads, for each column that has such a default, from files without it: an SQL expression."""
-    metadata = ((field["name"], field.get("metadata") or {}) for field in schema.get("fields", []))
-    return {name: known[_DEFAULT] for name, known in metadata if _DEFAULT in known}
+def _all_nullable(kind: DataType) -> DataType:
+    if isinstance(kind, StructType):
+        return StructType(tuple(field.all_nullable() for field in kind.fields))
+    if isinstance(kind, ArrayType):
+        return ArrayType(_all_nullable(kind.element_type))
+    if isinstance(kind, MapType):
+        return MapType(_all_nullable(kind.key_type), _all_nullable(kind.value_type))
+    return kind
 
 
-def _leaves(struct: dict[str, Any], parents: ColumnPath) -> Any:
-    for field in struct["fields"]:
-        path = (*parents, field["name"])
-        kind = field["type"]
-        if isinstance(kind, dict) and kind["type"] == "struct":
-            yield path, "struct<...>"
-            yield from _leaves(kind, path)
-        else:
-            yield path, _sql_name(field)
-
-
-def _sql_name(field: dict[str, Any]) -> str:
-    kind, metadata = field["type"], field.get("metadata") or {}
-    if isinstance(kind, dict):
-        return f"{kind['type']}<...>" if kind["type"] in ("array", "map") else str(kind["type"])
-    if _CHAR_VARCHAR in metadata:
-        return str(metadata[_CHAR_VARCHAR])
-    collation = metadata.get(_COLLATIONS, {}).get(field["name"])
-    if collation is not None:
-        return f"string collate {str(collation).rpartition('.')[2]}"
-    return str(_SQL_NAMES.get(kind, kind))
-
-
-def arrow_schema(schema_json: str) -> pa.Schema:
-    """Return the Arrow schema in which a table's rows are given to a user.
-
-    Raises UnsupportedTypeError for a type that Arrow has no values for.
-    """
-    return pa.schema([arrow_field(field) for field in json.loads(schema_json)["fields"]])
-
-
-def arrow_field(field: dict[str, Any]) -> pa.Field:
-    """Return one column of it."""
-    return pa.field(field["name"], _arrow(field["type"]), nullable=True)
-
-
-def _arrow(kind: Any) -> pa.DataType:
+def _arrow(kind: DataType) -> pa.DataType:
     if isinstance(kind, str):
         name = _SQL_NAMES.get(kind, kind)
         if name.startswith(("string", "char(", "varchar(")):
             return pa.string()
         return _OTHER_ARROW_TYPES[name] if name in _OTHER_ARROW_TYPES else _indexable(name)
-    if kind["type"] == "struct":
-        return pa.struct([arrow_field(field) for field in kind["fields"]])
-    if kind["type"] == "array":
-        return pa.list_(_arrow(kind["elementType"]))
-    if kind["type"] == "map":
-        return pa.map_(_arrow(kind["keyType"]), _arrow(kind["valueType"]))
-    raise _no_values(str(kind["type"]))
+    if isinstance(kind, StructType):
+        return pa.struct([field.arrow for field in kind.fields])
+    if isinstance(kind, ArrayType):
+        return pa.list_(_arrow(kind.element_type))
+    if isinstance(kind, MapType):
+        return pa.map_(_arrow(kind.key_type), _arrow(kind.value_type))
+    raise _no_values(kind.sql_name)
 
 
 def _indexable(name: str) -> pa.DataType:

@@ -13,6 +13,7 @@ from lakebloom import BloomIndexConfig, Lakebloom
 from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, LakebloomError, NoFilesError
 from lakebloom.index.build.advise import advise_on_path
 from lakebloom.index.build.column_sampling import sampled_columns
+from lakebloom.tables.access import LOCAL
 from lakebloom.tables.listing.listing import list_files
 from lakebloom.tables.parquet.columns import ColumnSpec
 from lakebloom.tuning import ADVISED_KEYS
@@ -57,7 +58,7 @@ def test_verdicts(table: Path) -> None:
 def test_counts_are_those_of_the_files(table: Path) -> None:
     files = list_files([str(table)])
     specs = [ColumnSpec(("unique",), "bigint"), ColumnSpec(("user",), "string"), ColumnSpec(("nothing",), "bigint")]
-    for sample, spec in zip(sampled_columns(files, specs, {}, case_sensitive=False), specs, strict=True):
+    for sample, spec in zip(sampled_columns(files, specs, LOCAL), specs, strict=True):
         for file, found in zip(files, sample.files, strict=True):
             values = pq.read_table(file.uri.removeprefix("file://"), columns=[spec.path[0]])[spec.path[0]].to_pylist()
             known = [value for value in values if value is not None]
@@ -70,7 +71,7 @@ def test_counts_are_those_of_the_files(table: Path) -> None:
 
 def test_a_value_chosen_in_one_file_is_chosen_in_all_that_hold_it(table: Path) -> None:
     files = list_files([str(table)])
-    (sample,) = sampled_columns(files, [ColumnSpec(("user",), "string")], {}, case_sensitive=False)
+    (sample,) = sampled_columns(files, [ColumnSpec(("user",), "string")], LOCAL)
     held = [set(pq.read_table(file.uri.removeprefix("file://"))["user"].to_pylist()) for file in files]
     everywhere = frozenset().union(*(found.keys for found in sample.files))
     for found, values in zip(sample.files, held, strict=True):

@@ -15,7 +15,9 @@ from lakebloom.index.build.run import Workshop
 from lakebloom.index.maintain.lifecycle import delete_index
 from lakebloom.index.settings import Settings
 from lakebloom.storage import open_storage
-from lakebloom.store.records import ColumnRecord, SourceRecord
+from lakebloom.store.records import SourceRecord
+from lakebloom.tables.schema import TableSchema
+from lakebloom.tables.spark_schema import ArrayType, Field, MapType, Metadata, StructType
 from tests.index.lake import NAME, Lake, assert_answers, questions
 from tests.index.local_builder import LocalBuilder, source_of, workshop
 from tests.index.meddling import Meanwhile
@@ -32,10 +34,13 @@ def assert_nothing_there(lake: Lake) -> None:
     assert list(open_storage(lake.location).temporaries("")) == []
 
 
+COLLATED = Metadata(collations={"c": "spark.UTF8_LCASE"})
+
+
 def create(lake: Lake, columns: list[str], **source: Any) -> None:
-    record, schema = source_of(lake.table, lake.types)
+    record = source_of(lake.table, lake.types)
     changed = SourceRecord(**{**{name: getattr(record, name) for name in record.__struct_fields__}, **source})
-    create_index(workshop(lake.catalog()), changed, schema, BloomIndexConfig(NAME, columns))
+    create_index(workshop(lake.catalog()), changed, BloomIndexConfig(NAME, columns))
 
 
 # The configuration by itself
@@ -128,25 +133,27 @@ def test_an_unknown_column(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "reason"),
+    ("field", "kind", "reason"),
     [
-        ("boolean", "at most 256 values"),
-        ("tinyint", "at most 256 values"),
-        ("string collate UTF8_LCASE", "collation"),
-        ("char(5)", "pads"),
-        ("varchar(5)", "pads"),
-        ("array<...>", "plain values"),
-        ("map<...>", "plain values"),
-        ("struct<...>", r"a struct's leaf can be named as a\.b"),
-        ("interval day to second", "no hash"),
-        ("variant", "no hash"),
+        (Field("c", "boolean"), "boolean", "at most 256 values"),
+        (Field("c", "byte"), "tinyint", "at most 256 values"),
+        (Field("c", "string", metadata=COLLATED), "string collate UTF8_LCASE", "collation"),
+        (Field("c", "string", metadata=Metadata(char_varchar="char(5)")), "char(5)", "pads"),
+        (Field("c", "string", metadata=Metadata(char_varchar="varchar(5)")), "varchar(5)", "pads"),
+        (Field("c", ArrayType("long")), "array<...>", "plain values"),
+        (Field("c", MapType("long", "long")), "map<...>", "plain values"),
+        (Field("c", StructType(())), "struct<...>", r"a struct's leaf can be named as a\.b"),
+        (Field("c", "interval day to second"), "interval day to second", "no hash"),
+        (Field("c", "variant"), "variant", "no hash"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_types_that_cannot_be_indexed(lake: Lake, kind: str, reason: str) -> None:
+def test_types_that_cannot_be_indexed(lake: Lake, field: Field, kind: str, reason: str) -> None:
     lake.fill([0])
-    record, _ = source_of(lake.table, lake.types)
+    schema = TableSchema(StructType((field,)))
+    assert schema.types == {("c",): kind}
     with pytest.raises(errors.UnsupportedTypeError, match=reason):
-        create_index(workshop(lake.catalog()), record, [ColumnRecord(("c",), kind)], BloomIndexConfig(NAME, ["c"]))
+        create(lake, ["c"], schema_json=schema.json)
     assert_nothing_there(lake)
 
 
@@ -216,10 +223,10 @@ def test_a_table_without_files(lake: Lake) -> None:
 @pytest.mark.parametrize("granularity", ["row_group", 1000])
 def test_row_positions_need_parquet(lake: Lake, granularity: Any) -> None:
     lake.fill([0])
-    record, schema = source_of(lake.table, lake.types)
+    record = source_of(lake.table, lake.types)
     orc = SourceRecord(format="orc", locations=record.locations)
     with pytest.raises(errors.InvalidArgumentError, match="orc files have no row positions"):
-        create_index(workshop(lake.catalog()), orc, schema, BloomIndexConfig(NAME, ["k"], granularity=granularity))
+        create_index(workshop(lake.catalog()), orc, BloomIndexConfig(NAME, ["k"], granularity=granularity))
     assert_nothing_there(lake)
 
 
@@ -281,7 +288,7 @@ def test_a_place_that_is_a_file_is_refused_before_the_job(lake: Lake, tmp_path: 
     (tmp_path / "indexes").write_text("a file")
     shop = Workshop(lake.catalog(), _NoJob(lake.catalog()), Settings())
     with pytest.raises(errors.LocationNotWritableError, match="a file where a directory should be"):
-        create_index(shop, *source_of(lake.table, lake.types), BloomIndexConfig(NAME, ["k"]))
+        create_index(shop, source_of(lake.table, lake.types), BloomIndexConfig(NAME, ["k"]))
     assert (tmp_path / "indexes").read_text() == "a file"
 
 
@@ -308,7 +315,7 @@ def test_what_a_builder_cannot_do_is_refused_before_anything_is_written(lake: La
     shop = Workshop(lake.catalog(), builder, Settings())
     for verb in (create_index, price_index):
         with pytest.raises(errors.InvalidArgumentError, match="no positions"):
-            verb(shop, *source_of(lake.table, lake.types), BloomIndexConfig(NAME, ["k"]))
+            verb(shop, source_of(lake.table, lake.types), BloomIndexConfig(NAME, ["k"]))
     assert not (tmp_path / "indexes").exists()
 
 

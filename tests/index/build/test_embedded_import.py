@@ -33,7 +33,7 @@ UTC = datetime.timezone.utc
 
 def create(lake: Lake, config: BloomIndexConfig = ROW_GROUPS) -> BuildReport:
     shop = workshop(lake.catalog(), tasks=2, **SMALL)
-    return create_index(shop, *source_of(lake.table, lake.types), config, from_embedded=True)
+    return create_index(shop, source_of(lake.table, lake.types), config, from_embedded=True)
 
 
 def filtered(lake: Lake, name: str, columns: dict[str, Any], fpp: float = 1e-5, **options: Any) -> Path:

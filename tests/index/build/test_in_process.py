@@ -43,7 +43,7 @@ def test_building_a_small_index_loads_no_compiler(tmp_path: Path) -> None:
         "from lakebloom.index.catalog import Catalog; from lakebloom.index.build.create import create_index\n"
         "from tests.index.local_builder import source_of, workshop\n"
         f"home = Path({str(tmp_path)!r}); source = source_of(home / 't', {{'k': 'string'}})\n"
-        "print(create_index(workshop(Catalog(home / 'indexes')), *source, C('x', ['k'], global_filter=True)).rows)\n"
+        "print(create_index(workshop(Catalog(home / 'indexes')), source, C('x', ['k'], global_filter=True)).rows)\n"
         "print(*sorted({'numba', 'pandas'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -60,7 +60,7 @@ def test_what_a_build_does_not_expect_is_an_error_of_lakebloom(tmp_path: Path, m
 
         monkeypatch.setattr(in_process, "build_segment", failing)
         with pytest.raises(expected, match=str(raised.args[0])):
-            create_index(workshop(catalog), *source, BloomIndexConfig("x", ["k"]))
+            create_index(workshop(catalog), source, BloomIndexConfig("x", ["k"]))
     assert catalog.names() == []
 
 

@@ -37,7 +37,7 @@ def keyed(tmp_path: Path) -> Lake:
 @pytest.mark.parametrize("granularity", ["file", "row_group"])
 def test_the_price_is_what_is_paid(keyed: Lake, granularity: str) -> None:
     config = BloomIndexConfig("i", ["k"], granularity=granularity)  # type: ignore[arg-type]
-    price = price_index(workshop(keyed.catalog()), *source_of(keyed.table, keyed.types), config)
+    price = price_index(workshop(keyed.catalog()), source_of(keyed.table, keyed.types), config)
     report = keyed.create(config)
     assert (price.files, price.units, price.rows) == (report.files, report.units, report.rows)
     assert price.fpp == pytest.approx(report.fpp)
@@ -55,14 +55,14 @@ def test_a_price_may_be_too_high(keyed: Lake) -> None:
 
     source = source_of(keyed.table, keyed.types)
     with pytest.raises(_StoppedError):
-        create_index(workshop(keyed.catalog()), *source, BloomIndexConfig("i", ["k"]), refuse)
+        create_index(workshop(keyed.catalog()), source, BloomIndexConfig("i", ["k"]), refuse)
     assert keyed.stored() == set()
 
 
 def test_pricing_writes_nothing_and_checks_everything(keyed: Lake) -> None:
     shop, source = workshop(keyed.catalog()), source_of(keyed.table, keyed.types)
-    price_index(shop, *source, BloomIndexConfig("i", ["k"]))
+    price_index(shop, source, BloomIndexConfig("i", ["k"]))
     assert keyed.stored() == set()
     keyed.create(BloomIndexConfig("i", ["k"]))
     with pytest.raises(IndexExistsError):
-        price_index(shop, *source, BloomIndexConfig("i", ["k"]))
+        price_index(shop, source, BloomIndexConfig("i", ["k"]))

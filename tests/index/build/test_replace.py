@@ -95,11 +95,11 @@ def test_what_it_would_cost(lake: Lake) -> None:
     lake.create()
     shop, table = workshop(lake.catalog()), source_of(lake.table, lake.types)
     with pytest.raises(errors.IndexExistsError, match="replace=True"):
-        price_index(shop, *table, OTHER)
-    assert price_index(shop, *table, OTHER, replace=True).files == 2
+        price_index(shop, table, OTHER)
+    assert price_index(shop, table, OTHER, replace=True).files == 2
     delete_index(lake.catalog(), NAME)
     with pytest.raises(errors.IndexExistsError, match="restore_index"):
-        create_index(shop, *table, OTHER)
+        create_index(shop, table, OTHER)
 
 
 # Others at work

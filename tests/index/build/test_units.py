@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lakebloom import BloomIndexConfig, col
 from lakebloom.index.units import spans_of
-from lakebloom.store.records import ColumnRecord, SourceRecord
+from lakebloom.store.records import SourceRecord
 from lakebloom.tables.parquet.columns import RowGroupShape
 from tests.index.lake import NAME, Lake
 
@@ -156,7 +156,7 @@ def test_columns_that_are_entirely_null(lake: Lake) -> None:
     assert lake.kept(col("k").is_not_null()) == {("mixed", 0)}
 
 
-def nested_lake(home: Path) -> tuple[Lake, SourceRecord, list[ColumnRecord]]:
+def nested_lake(home: Path) -> tuple[Lake, SourceRecord]:
     import json
 
     leaf = {"name": "k", "type": "long", "nullable": True, "metadata": {}}
@@ -168,7 +168,8 @@ def nested_lake(home: Path) -> tuple[Lake, SourceRecord, list[ColumnRecord]]:
     source = SourceRecord(format="parquet", locations=(f"file://{lake.table}",), schema_json=schema)
     paths = [("t",), ("t", "deep"), ("t", "deep", "k"), ("t", "k"), ("t.k",)]
     kinds = ["struct<...>", "struct<...>", "bigint", "bigint", "bigint"]
-    return lake, source, [ColumnRecord(path, kind) for path, kind in zip(paths, kinds, strict=True)]
+    assert source.schema.types == dict(zip(paths, kinds, strict=True))
+    return lake, source
 
 
 def test_nested_leaves_and_names_with_dots(tmp_path: Path) -> None:
@@ -176,13 +177,13 @@ def test_nested_leaves_and_names_with_dots(tmp_path: Path) -> None:
     from lakebloom.index.build.create import create_index
     from tests.index.local_builder import workshop
 
-    lake, source, schema = nested_lake(tmp_path)
+    lake, source = nested_lake(tmp_path)
     kind = pa.struct([("deep", pa.struct([("k", pa.int64())])), ("k", pa.int64())])
     rows = [{"deep": {"k": 1}, "k": 10}, {"deep": None, "k": 20}, None, {"deep": {"k": None}, "k": 30}]
     lake.write("a", {"t": pa.array(rows, kind), "t.k": pa.array([100, 200, None, 300], pa.int64())})
     lake.write("b", {"t": pa.array([{"deep": {"k": 2}, "k": 11}], kind), "t.k": pa.array([101], pa.int64())})
     config = BloomIndexConfig(NAME, ["t.deep.k", "t.k", "`t.k`"], fpp=1e-6)
-    create_index(workshop(lake.catalog()), source, schema, config)
+    create_index(workshop(lake.catalog()), source, config)
     assert [unit[5] for unit in facts(lake, 3)] == [(3, 1, 1), (0, 0, 0)]
     assert lake.kept(col("t.deep.k") == 1) == {("a", 0)}
     assert lake.kept(col("t.deep.k") == 2) == {("b", 0)}

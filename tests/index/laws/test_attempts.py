@@ -54,7 +54,7 @@ def test_two_attempts_leave_one_truth(lake: Lake) -> None:
     builder = Speculating(catalog)
     shop = workshop(catalog)
     object.__setattr__(shop, "builder", builder)
-    report = create_index(shop, *source_of(lake.table, lake.types), BloomIndexConfig(NAME, ["k", "s"]))
+    report = create_index(shop, source_of(lake.table, lake.types), BloomIndexConfig(NAME, ["k", "s"]))
     assert report.units == 4
     committed = {segment.id for segment in lake.entry().segments}
     assert len(builder.lost) == len(committed) == 4
@@ -74,7 +74,7 @@ def test_both_attempts_write_the_same_filters(lake: Lake) -> None:
     builder = Speculating(lake.catalog())
     shop = workshop(lake.catalog())
     object.__setattr__(shop, "builder", builder)
-    create_index(shop, *source_of(lake.table, lake.types), BloomIndexConfig(NAME, ["k", "s"]))
+    create_index(shop, source_of(lake.table, lake.types), BloomIndexConfig(NAME, ["k", "s"]))
     storage = lake.catalog().index(NAME).storage
     for segment, other in zip(lake.entry().segments, builder.lost, strict=True):
         assert storage.read(segment.units.path) == storage.read(segment.units.path.replace(segment.id, other))

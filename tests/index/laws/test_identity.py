@@ -214,11 +214,11 @@ def test_objects_that_are_overwritten_in_the_same_second(
     for number in range(10):
         key, location = f"identity-{same_size}/{number}/f.parquet", f"s3://{BUCKET}/identity-ix-{same_size}/{number}"
         obstore.put(store, key, data_of(OLD))
-        record, schema = source_of(tmp_path, {"k": "bigint"})
+        record = source_of(tmp_path, {"k": "bigint"})
         record = msgspec.structs.replace(record, locations=(f"s3://{BUCKET}/{key.rpartition('/')[0]}",))
         catalog = Catalog(location, s3_options)
         shop = Workshop(catalog, _OnS3(catalog, s3_options), Settings())
-        create_index(shop, record, schema, BloomIndexConfig(NAME, ["k"], fpp=1e-6))
+        create_index(shop, record, BloomIndexConfig(NAME, ["k"], fpp=1e-6))
         lake = Lakebloom(location=location, options=s3_options)
         assert (found(lake, OLD[7]), found(lake, NEW[7])) == (1, 0)
         obstore.put(store, key, data_of(NEW if same_size else range(5000, 5200)))
@@ -245,7 +245,7 @@ def test_a_file_that_is_too_new_waits_for_the_next_refresh(lake: Lake, monkeypat
 def test_the_footer_of_a_file_that_is_too_new_is_not_kept(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is rewritten within the same tick has other rows below the same identity."""
     (file,) = (file for file in list_files([str(lake.table)]) if file.uri.endswith("/f.parquet"))
-    lookups = Lookups(Reader(lake.catalog().index(NAME)), {})
+    lookups = Lookups(Reader(lake.catalog().index(NAME)))
     rows = lookups._table_of(lookups._current(lake.snapshot())).rows
     schema = rows.schema_of(["k"])
     for age_s, kept in ((0, False), (1, True)):

@@ -39,7 +39,7 @@ def test_requests_of_operations(lake: Lake) -> None:
             return workshop(Catalog(f"s3://{BUCKET}/indexes", options), tasks=1, **SMALL)
 
         def create(*, replace: bool) -> object:
-            return create_index(shop(), *source_of(lake.table, lake.types), config, replace=replace)
+            return create_index(shop(), source_of(lake.table, lake.types), config, replace=replace)
 
         def add() -> object:
             lake.fill([10])

@@ -63,7 +63,7 @@ def repaired(lake: Lake, *, with_builder: bool = True) -> RepairReport:
     def created(found: Salvage) -> BuildReport:
         remove_index(lake.catalog(), NAME)
         shop = workshop(lake.catalog(), **SMALL)
-        return create_index(shop, *source_of(lake.table, lake.types), config_of(found.config))
+        return create_index(shop, source_of(lake.table, lake.types), config_of(found.config))
 
     rebuild = Rebuild(refresh=lambda mode: lake.refresh(mode), create=created) if with_builder else None
     return repair_index(lake.catalog(), NAME, rebuild)

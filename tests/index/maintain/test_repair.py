@@ -189,9 +189,9 @@ def test_a_store_that_fails_is_not_called_corrupt(lake: Lake, ending: str) -> No
             Reader(index).candidates(col("k") == 5)
     if ending == ".json":
         with pytest.raises(errors.StorageError, match="503"):
-            verify_index(index, None, {})
+            verify_index(index, None)
     else:
-        report = verify_index(index, None, {})
+        report = verify_index(index, None)
         assert (report.ok, report.corrupt, len(report.unreadable) > 0) == (False, (), True)
     for act in (
         lambda: repair_index(lake.catalog(flaky), NAME, None),

@@ -162,9 +162,9 @@ def watched(trees: Lake, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Lake
     storages: list[FaultyStorage] = []
     opened = Index.__init__
 
-    def open_watched(self: Index, name: str, storage: Any) -> None:
+    def open_watched(self: Index, name: str, storage: Any, options: Any) -> None:
         storages.append(FaultyStorage(storage))
-        opened(self, name, storages[-1])
+        opened(self, name, storages[-1], options)
 
     monkeypatch.setattr(Index, "__init__", open_watched)
     reader = trees.open()

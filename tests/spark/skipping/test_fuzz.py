@@ -19,8 +19,6 @@ from lakebloom import BloomIndexConfig, Lakebloom
 from lakebloom.index.build.create import create_index
 from lakebloom.index.build.refresh import refresh_index
 from lakebloom.spark.sources.resolve import resolve
-from lakebloom.store.records import ColumnRecord
-from lakebloom.tables.spark_schema import leaf_types
 from tests.index.local_builder import workshop
 from tests.spark.skipping.random_tables import Action, Case, RandomFile, cases
 from tests.spark.skipping.support import file_counts, skipping, union_all
@@ -49,11 +47,10 @@ class Table:
         for file in case.files:
             self._append(file)
         record = resolve(spark, self.frame())
-        schema = [ColumnRecord(path, kind) for path, kind in leaf_types(record.schema_json or "")]
         self._names = [f"i{number}" for number in range(len(case.indexes))]
         for name, index in zip(self._names, case.indexes, strict=True):
             config = BloomIndexConfig(name, index.columns, fpp=index.fpp, granularity=index.granularity)
-            create_index(workshop(self.lake._catalog), record, schema, config)
+            create_index(workshop(self.lake._catalog), record, config)
         for action, file in case.actions:
             self._do(action, file)
 

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakebloom.errors import DataFileError, NotFoundError, StorageError
+from lakebloom.tables.access import TableAccess
 from lakebloom.tables.listing import objects
 from lakebloom.tables.listing.listing import list_files, stat_file
 from lakebloom.tables.parquet.columns import ColumnSpec, ParquetColumns
@@ -86,7 +87,7 @@ def test_what_is_not_there(bucket: Bucket, put: Callable[[str, bytes], str]) -> 
             listed(bucket, path)
         assert stat_file(f"{bucket[0]}/{path}", bucket[1]) is None
     with pytest.raises(NotFoundError):
-        ParquetColumns(f"{bucket[0]}/t/b", [ColumnSpec(("x",), "bigint")], bucket[1])
+        ParquetColumns(f"{bucket[0]}/t/b", [ColumnSpec(("x",), "bigint")], TableAccess(bucket[1]))
 
 
 def parquet(rows: int) -> bytes:
@@ -101,7 +102,7 @@ def test_columns_of_an_object(rows: int, bucket: Bucket, put: Callable[[str, byt
     uri = put("t/a b%20.parquet", parquet(rows))
     specs = [ColumnSpec(("n",), "bigint"), ColumnSpec(("id",), "string")]
     read: list[tuple[int, str]] = []
-    with ParquetColumns(uri, specs, bucket[1]) as columns:
+    with ParquetColumns(uri, specs, TableAccess(bucket[1])) as columns:
         for row_group in range(len(columns.row_groups)):
             for first_row, (numbers, ids) in columns.batches(row_group):
                 assert first_row == len(read)
@@ -123,7 +124,7 @@ def test_only_the_needed_ranges_are_fetched(bucket: Bucket, put: Callable[[str, 
     get = obstore.get
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(obstore, "get", counting)
-        with ParquetColumns(uri, [ColumnSpec(("n",), "bigint")], bucket[1]) as columns:
+        with ParquetColumns(uri, [ColumnSpec(("n",), "bigint")], TableAccess(bucket[1])) as columns:
             for row_group in range(len(columns.row_groups)):
                 list(columns.batches(row_group))
     assert len(fetched) == 1 + len(columns.row_groups)
@@ -132,7 +133,7 @@ def test_only_the_needed_ranges_are_fetched(bucket: Bucket, put: Callable[[str, 
 
 def test_a_replaced_object_is_not_mixed_with_its_successor(bucket: Bucket, put: Callable[[str, bytes], str]) -> None:
     uri = put("t/a.parquet", parquet(40_000))
-    with ParquetColumns(uri, [ColumnSpec(("id",), "string")], bucket[1]) as columns:
+    with ParquetColumns(uri, [ColumnSpec(("id",), "string")], TableAccess(bucket[1])) as columns:
         put("t/a.parquet", parquet(40_001))
         with pytest.raises(StorageError, match="replaced while it was read"):
             list(columns.batches(0))
@@ -141,4 +142,4 @@ def test_a_replaced_object_is_not_mixed_with_its_successor(bucket: Bucket, put: 
 @pytest.mark.parametrize("data", [b"PAR1", b"nothing like it" * 9_000])
 def test_an_object_that_is_no_parquet_file(data: bytes, bucket: Bucket, put: Callable[[str, bytes], str]) -> None:
     with pytest.raises(DataFileError, match="Parquet"):
-        ParquetColumns(put("t/a.parquet", data), [ColumnSpec(("x",), "bigint")], bucket[1])
+        ParquetColumns(put("t/a.parquet", data), [ColumnSpec(("x",), "bigint")], TableAccess(bucket[1]))

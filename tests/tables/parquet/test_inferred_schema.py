@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakebloom.index.build.parquet_directory import parquet_source
-from lakebloom.tables.spark_schema import leaf_types
+from lakebloom.tables.schema import TableSchema
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,21 +46,25 @@ COLUMNS = {
 }
 
 
+def spark_types(schema_json: str) -> list[tuple[tuple[str, ...], str]]:
+    return list(TableSchema.parse(schema_json).types.items())
+
+
 def inferred(path: Path) -> list[tuple[tuple[str, ...], str]]:
-    return leaf_types(parquet_source(path, {}).schema_json or "")
+    return list(parquet_source(path, {}).schema.types.items())
 
 
 @pytest.mark.spark
 def test_of_files_by_arrow(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(pa.table(COLUMNS), tmp_path / "a.parquet")
-    assert inferred(tmp_path) == leaf_types(spark.read.parquet(str(tmp_path)).schema.json())
+    assert inferred(tmp_path) == spark_types(spark.read.parquet(str(tmp_path)).schema.json())
 
 
 @pytest.mark.spark
 def test_of_old_timestamps(spark: SparkSession, tmp_path: Path) -> None:
     old = pa.table({"t": COLUMNS["utc"], "n": COLUMNS["ntz"], "i": COLUMNS["i64"]})
     pq.write_table(old, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
-    assert inferred(tmp_path) == leaf_types(spark.read.parquet(str(tmp_path)).schema.json())
+    assert inferred(tmp_path) == spark_types(spark.read.parquet(str(tmp_path)).schema.json())
 
 
 @pytest.mark.spark
@@ -70,5 +74,5 @@ def test_of_files_by_spark_with_partitions(spark: SparkSession, tmp_path: Path) 
     )
     frame.write.partitionBy("p").parquet(str(tmp_path / "t"))
     record = parquet_source(tmp_path / "t", {})
-    assert leaf_types(record.schema_json or "") == leaf_types(spark.read.parquet(str(tmp_path / "t")).schema.json())
+    assert list(record.schema.types.items()) == spark_types(spark.read.parquet(str(tmp_path / "t")).schema.json())
     assert record.partition_columns == ("p",)

@@ -12,6 +12,7 @@ import pytest
 from lakebloom.errors import ColumnNotFoundError, DataFileError, UnsupportedTypeError
 from lakebloom.tables.parquet import rows
 from lakebloom.tables.parquet.rows import TableRows
+from lakebloom.tables.schema import TableSchema
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +36,8 @@ def table_of(
     path: Path, columns: dict[str, Any], *schema: tuple[str, Any], **options: Any
 ) -> tuple[TableRows, TableFile]:
     pq.write_table(pa.table(columns), path / "f.parquet", **options.pop("writing", {}))
-    table = TableRows([str(path)], json.dumps(struct(*schema)), [], {}, **options)
+    parsed = TableSchema.parse(json.dumps(struct(*schema)), case_sensitive=options.pop("case_sensitive", False))
+    table = TableRows([str(path)], parsed, [], {}, **options)
     (file,) = table.files()
     return table, file
 

@@ -8,16 +8,13 @@ from lakebloom.display.tables import RecordTable
 from lakebloom.errors import LakebloomError, NoFilesError, UnsupportedTypeError
 from lakebloom.index.build.column_advice import ColumnAdvice, ColumnSample, TableShape, refused, worth
 from lakebloom.index.build.column_sampling import chosen_files, sampled_columns
-from lakebloom.index.build.create import find_column
 from lakebloom.index.build.parquet_directory import parquet_source
 from lakebloom.index.build.run import PARQUET
 from lakebloom.index.units import sample_shape
-from lakebloom.store.records import ColumnRecord
-from lakebloom.tables.columns import arrow_type, format_name, parse_name
+from lakebloom.tables.columns import ColumnNames, arrow_type, format_name, parse_name
 from lakebloom.tables.file_identity import is_reachable
 from lakebloom.tables.listing.listing import list_files
 from lakebloom.tables.parquet.columns import ColumnSpec
-from lakebloom.tables.spark_schema import leaf_types
 from lakebloom.tuning import ADVISED_BYTES
 
 if TYPE_CHECKING:
@@ -56,7 +53,7 @@ def advise_columns(
     shape = _shape(record, files, possible, options)
     if sample is None:
         some = chosen_files(files, ADVISED_BYTES)
-        found = sampled_columns(some, possible, options, case_sensitive=record.case_sensitive)
+        found = sampled_columns(some, possible, record.access(options))
     else:
         found = sample(possible)
     samples = dict(zip((spec.path for spec in possible), found, strict=True))
@@ -71,12 +68,12 @@ def advise_columns(
 
 
 def _wanted(record: SourceRecord, columns: Sequence[str] | None) -> list[ColumnSpec]:
-    leaves = [ColumnSpec(path, kind) for path, kind in leaf_types(record.schema_json or "") if kind != "struct<...>"]
+    types = {path: kind for path, kind in record.schema.types.items() if kind != "struct<...>"}
     if columns is None:
-        return leaves
-    schema = [ColumnRecord(leaf.path, leaf.type) for leaf in leaves]
-    found = [find_column(parse_name(name), record.case_sensitive, schema) for name in columns]
-    return [ColumnSpec(column.path, column.type) for column in found]
+        return [ColumnSpec(path, kind) for path, kind in types.items()]
+    names = ColumnNames(types, case_sensitive=record.case_sensitive)
+    found = [names.require(parse_name(name)) for name in columns]
+    return [ColumnSpec(path, types[path]) for path in found]
 
 
 def _why_not(spec: ColumnSpec, record: SourceRecord) -> str:
@@ -96,7 +93,7 @@ def _shape(
     if record.format != PARQUET or not columns or not all(is_reachable(file.uri) for file in files):
         return TableShape(len(files), size_bytes)
     try:
-        shape = sample_shape(files, columns[:1], "row_group", options, case_sensitive=record.case_sensitive)
+        shape = sample_shape(files, columns[:1], "row_group", record.access(options))
     except LakebloomError:
         return TableShape(len(files), size_bytes)
     return TableShape(len(files), size_bytes, shape.units / len(files))

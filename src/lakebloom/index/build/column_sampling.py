@@ -23,8 +23,9 @@ from lakebloom.tables.parquet.columns import ParquetColumns
 from lakebloom.tuning import ADVISED_FILES, ADVISED_HASHES, ADVISED_KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from lakebloom.tables.access import TableAccess
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.parquet.columns import ColumnSpec
 
@@ -39,12 +40,12 @@ def chosen_files(files: Sequence[TableFile], most_bytes: int) -> list[TableFile]
 
 
 def sampled_columns(
-    files: Sequence[TableFile], columns: Sequence[ColumnSpec], options: Mapping[str, str], *, case_sensitive: bool
+    files: Sequence[TableFile], columns: Sequence[ColumnSpec], access: TableAccess
 ) -> list[ColumnSample]:
     """Return what each column holds in these files. A column that cannot be read in a file is left out there."""
 
     def tallies(file: TableFile) -> list[_Tally | None]:
-        return _tallies(file, columns, options, case_sensitive=case_sensitive)
+        return _tallies(file, columns, access)
 
     by_file = list(pool(CORES).map(tallies, files))
     return [
@@ -96,22 +97,18 @@ class _Tally:
         return FileSample(self.rows, self.nulls, len(self.hashes), self.least, self.greatest, keys)
 
 
-def _tallies(
-    file: TableFile, columns: Sequence[ColumnSpec], options: Mapping[str, str], *, case_sensitive: bool
-) -> list[_Tally | None]:
+def _tallies(file: TableFile, columns: Sequence[ColumnSpec], access: TableAccess) -> list[_Tally | None]:
     try:
-        return list(_read(file, columns, options, case_sensitive=case_sensitive))
+        return list(_read(file, columns, access))
     except LakebloomError:
         if len(columns) == 1:
             return [None]
-    return [_tallies(file, [column], options, case_sensitive=case_sensitive)[0] for column in columns]
+    return [_tallies(file, [column], access)[0] for column in columns]
 
 
-def _read(
-    file: TableFile, columns: Sequence[ColumnSpec], options: Mapping[str, str], *, case_sensitive: bool
-) -> list[_Tally]:
+def _read(file: TableFile, columns: Sequence[ColumnSpec], access: TableAccess) -> list[_Tally]:
     tallies = [_Tally() for _ in columns]
-    with ParquetColumns(file.uri, columns, options, case_sensitive=case_sensitive) as reader:
+    with ParquetColumns(file.uri, columns, access) as reader:
         for number in range(len(reader.row_groups)):
             for _, arrays in reader.batches(number):
                 for tally, array in zip(tallies, arrays, strict=True):

@@ -65,19 +65,17 @@ class _Prepared:
 def price_index(
     workshop: Workshop,
     source: SourceRecord,
-    schema: Sequence[ColumnRecord],
     config: BloomIndexConfig,
     *,
     replace: bool = False,
 ) -> PriceTag:
     """Check everything that ``create_index`` checks, and tell what it would cost. Writes nothing."""
-    return _prepared(workshop, source, schema, config, Phases(), replace=replace).price
+    return _prepared(workshop, source, config, Phases(), replace=replace).price
 
 
 def create_index(
     workshop: Workshop,
     source: SourceRecord,
-    schema: Sequence[ColumnRecord],
     config: BloomIndexConfig,
     quoted: Callable[[PriceTag], None] | None = None,
     *,
@@ -85,7 +83,7 @@ def create_index(
     replace: bool = False,
     phases: Phases | None = None,
 ) -> BuildReport:
-    """Build an index over a table whose leaf columns are ``schema`` and commit its first version.
+    """Build an index over a table and commit its first version.
 
     ``quoted`` is called with the price before anything is written; it may raise, and then nothing is. With
     ``from_embedded``, filters that the files already have are taken where they can be (``embedded_filters``). With
@@ -93,7 +91,7 @@ def create_index(
     where the caller did.
     """
     phases = phases or Phases()
-    prepared = _prepared(workshop, source, schema, config, phases, from_embedded=from_embedded, replace=replace)
+    prepared = _prepared(workshop, source, config, phases, from_embedded=from_embedded, replace=replace)
     if quoted is not None:
         quoted(prepared.price)
     index, files, plan = workshop.catalog.index(config.name), prepared.files, prepared.plan
@@ -148,7 +146,6 @@ def _replaced(index: Index, first: Entry, found: Entry | None) -> Entry:
 def _prepared(
     workshop: Workshop,
     source: SourceRecord,
-    schema: Sequence[ColumnRecord],
     config: BloomIndexConfig,
     phases: Phases,
     *,
@@ -159,7 +156,7 @@ def _prepared(
         found = _newest(workshop.catalog.index(config.name))
         if not replace:
             _require_new(config.name, found)
-        record = _resolved(config, source, schema)
+        record = _resolved(config, source)
         if from_embedded:
             require_takeable(record, source)
     with phases.timed("list"):
@@ -238,14 +235,14 @@ def require_something(result: BuildResult, num_files: int) -> None:
     )
 
 
-def _resolved(config: BloomIndexConfig, source: SourceRecord, schema: Sequence[ColumnRecord]) -> ConfigRecord:
+def _resolved(config: BloomIndexConfig, source: SourceRecord) -> ConfigRecord:
     if config.granularity != "file" and source.format != PARQUET:
         raise InvalidArgumentError(
             f"{source.format} files have no row positions", found=f"granularity {config.granularity!r}",
             hint='use granularity="file"',
         )  # fmt: skip
     _require_same_rows(config, source)
-    columns = [_find(path, source, schema) for path in config.paths]
+    columns = [_find(path, source) for path in config.paths]
     for column in columns:
         arrow_type(column.type)
         if columns.count(column) > 1:
@@ -274,7 +271,7 @@ def _require_same_rows(config: BloomIndexConfig, source: SourceRecord) -> None:
         )
 
 
-def _find(path: ColumnPath, source: SourceRecord, schema: Sequence[ColumnRecord]) -> ColumnRecord:
+def _find(path: ColumnPath, source: SourceRecord) -> ColumnRecord:
     partitions = [(name,) for name in source.partition_columns]
     if ColumnNames(partitions, case_sensitive=source.case_sensitive).matches(path):
         raise InvalidArgumentError(
@@ -282,10 +279,4 @@ def _find(path: ColumnPath, source: SourceRecord, schema: Sequence[ColumnRecord]
             found="one value for each directory",
             hint="queries on it skip directories already; index another column",
         )
-    return find_column(path, source.case_sensitive, schema)
-
-
-def find_column(path: ColumnPath, case_sensitive: bool, schema: Sequence[ColumnRecord]) -> ColumnRecord:
-    """Return the column of a table that a name means. Raises ColumnNotFoundError."""
-    found = ColumnNames((column.path for column in schema), case_sensitive=case_sensitive).require(path)
-    return next(column for column in schema if column.path == found)
+    return ColumnRecord(*source.schema.column(path))

@@ -74,7 +74,7 @@ def filters_of(uri: str, plan: BuildPlan) -> FileFilters:
 
     Raises DataFileError for what is no Parquet file, and NotFoundError, AccessDeniedError or StorageError.
     """
-    with open_source(uri, plan.storage_options) as source, reading(uri):
+    with open_source(uri, plan.access.options) as source, reading(uri):
         footer = read_arrow_footer(uri, source)
         parquet = parquet_file(uri, source, footer)
         file = _File(uri, footer, parquet.reader.column_paths, source, plan)
@@ -103,7 +103,7 @@ class _File:
 
     def take(self, column: ColumnSpec) -> list[TakenFilter]:
         """Return a column's filters by unit."""
-        number = find_leaf(self._paths, column.path, case_sensitive=self._plan.case_sensitive)
+        number = find_leaf(self._paths, column.path, case_sensitive=self._plan.access.case_sensitive)
         if number is None:  # NULL in every row
             return self._units([TakenFilter(Sbbf(1), shape.row_count) for shape in self.shapes])
         self._footer.require_plain(self._uri, [number])
@@ -119,7 +119,7 @@ class _File:
     def _found(self) -> dict[tuple[str, int], EmbeddedFilter]:
         """Where the filters of all columns are, by name and row group: the footer is parsed once."""
         numbers = (
-            find_leaf(self._paths, column.path, case_sensitive=self._plan.case_sensitive)
+            find_leaf(self._paths, column.path, case_sensitive=self._plan.access.case_sensitive)
             for column in self._plan.columns
         )
         names = [format_name(self._paths[number]) for number in numbers if number is not None]

@@ -49,8 +49,8 @@ def parquet_source(source: object, options: Mapping[str, str]) -> SourceRecord:
         raise NoFilesError("there is nothing to sample", found=f"no files in {location}", hint="check the path")
     names = partition_names(files[0].uri, [location])
     with reading(files[0].uri), open_source(files[0].uri, options) as opened:
-        schema_json = inferred_schema(read_arrow_footer(files[0].uri, opened).metadata, names)
-    return SourceRecord(format="parquet", locations=(location,), schema_json=schema_json, partition_columns=names)
+        schema = inferred_schema(read_arrow_footer(files[0].uri, opened).metadata, names)
+    return SourceRecord(format="parquet", locations=(location,), schema_json=schema.json, partition_columns=names)
 
 
 class ParquetDirectory:

@@ -15,10 +15,11 @@ import msgspec
 
 from lakebloom.index.operation import new_operation_id
 from lakebloom.store.records import Granularity, SegmentRecord
+from lakebloom.tables.access import LOCAL, TableAccess
 from lakebloom.tuning import SHARD_BYTES, SHARD_FILES, TASKS_PER_CORE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from lakebloom.display.progress import Progress
     from lakebloom.index.current_table import CurrentTable
@@ -37,8 +38,7 @@ class BuildPlan:
     granularity: Granularity
     fpp: float
     expected_items: int | None = None
-    storage_options: Mapping[str, str] = field(default_factory=dict)
-    case_sensitive: bool = False
+    access: TableAccess = LOCAL
     global_blocks: int | None = None
     """The size of the partial global filters, None where none are wanted."""
     from_embedded: bool = False

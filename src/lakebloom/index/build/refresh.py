@@ -39,7 +39,6 @@ from lakebloom.index.units import Shape
 from lakebloom.store.global_filters import read_global, write_global
 from lakebloom.tables.columns import format_name
 from lakebloom.tables.file_identity import unlike
-from lakebloom.tables.spark_schema import leaf_types
 from lakebloom.tuning import MOST_GLOBAL_FPP
 
 if TYPE_CHECKING:
@@ -190,7 +189,7 @@ class _Refresh:
         """Raise IndexStateError where the name stands for another table by now."""
         if self._table.source.catalog is None:
             return
-        types = dict(leaf_types(self._table.source.schema_json or ""))
+        types = self._table.source.schema.types
         for column in self._entry.config.columns:
             if types.get(column.path) != column.type:
                 raise IndexStateError(

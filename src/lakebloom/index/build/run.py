@@ -56,9 +56,7 @@ def shape_of(workshop: Workshop, config: ConfigRecord, source: SourceRecord, fil
         return Shape(units=len(files), rows=0)
     if source.format != PARQUET:
         return Shape(units=len(files), rows=0)
-    return sample_shape(
-        files, _specs(config), config.granularity, workshop.catalog.options, case_sensitive=source.case_sensitive
-    )
+    return sample_shape(files, _specs(config), config.granularity, source.access(workshop.catalog.options))
 
 
 def plan_build(
@@ -82,8 +80,7 @@ def plan_build(
         granularity=config.granularity,
         fpp=fpp,
         expected_items=config.expected_items,
-        storage_options=workshop.catalog.options,
-        case_sensitive=source.case_sensitive,
+        access=source.access(workshop.catalog.options),
         global_blocks=_largest_global(workshop.settings) if config.global_filter else None,
         from_embedded=from_embedded,
         allow_plaintext_filters=config.allow_plaintext_filters,

@@ -47,7 +47,7 @@ class _FileSkippedError(Exception):
 def build_segment(plan: BuildPlan, group: FileGroup, storage: Storage | None = None) -> tuple[GroupResult, list[Sbbf]]:
     """Read the files of a group and write their segment; returns also the partial global filters, if wanted."""
     started = time.perf_counter()
-    storage = storage or open_index_storage(plan.index_uri, plan.storage_options)
+    storage = storage or open_index_storage(plan.index_uri, plan.access.options)
     skipped: dict[str, SkippedFile] = {}
     bytes_read = 0
     while True:
@@ -91,9 +91,9 @@ class _Attempt:
             self.is_clean &= len(self.builder.units) == begun
 
     def _read_unchanged(self, file: TableFile) -> None:
-        options = self._plan.storage_options
+        access = self._plan.access
         with _skipping(file):
-            file = _seen(file, options)
+            file = _seen(file, access.options)
             _require_settled(file)
             taken = filters_of(file.uri, self._plan) if self._plan.from_embedded else None
         if taken is not None:
@@ -105,12 +105,12 @@ class _Attempt:
         else:
             with _skipping(file):
                 specs = [self._plan.columns[number] for number in numbers]
-                columns = ParquetColumns(file.uri, specs, options, case_sensitive=self._plan.case_sensitive)
+                columns = ParquetColumns(file.uri, specs, access)
             with columns:
                 self._add_units(file, columns, numbers, {} if taken is None else taken.columns)
                 self.bytes_read += columns.bytes_read
         with _skipping(file):
-            _seen(file, options)
+            _seen(file, access.options)
 
     def _take_units(self, file: TableFile, taken: FileFilters) -> None:
         """Add units whose filters are all in the file."""

@@ -19,10 +19,9 @@ from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import renamed
 from lakebloom.storage.metered import Metered
-from lakebloom.tables.schema import table_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.index.query.reader import Reader
@@ -46,7 +45,7 @@ def plan_reads(
     snapshot: Snapshot, source: SourceRecord, predicate: Predicate, listed: Sequence[TableFile]
 ) -> PlannedReads:
     """Return what to read of the files that a table has now. ``source`` is the table as it is now."""
-    types = table_schema(source.schema_json).types
+    types = source.schema.types
     if types and any(types.get(column.path) != column.type for column in snapshot.entry.config.columns):
         return PlannedReads(unindexed_reads(listed), None)  # the table is another one by now
     pruned: list[Pruned] = []
@@ -54,10 +53,7 @@ def plan_reads(
 
 
 def explain_condition(
-    reader: Reader,
-    predicate: Predicate,
-    options: Mapping[str, str],
-    current: Callable[[Snapshot], CurrentTable] = recorded_table,
+    reader: Reader, predicate: Predicate, current: Callable[[Snapshot], CurrentTable] = recorded_table
 ) -> QueryReport:
     """Return what a condition would have read of an index's table as it is now. Lists the table.
 
@@ -68,7 +64,7 @@ def explain_condition(
     def explained(snapshot: Snapshot) -> QueryReport:
         table = current(snapshot)
         asked = renamed(predicate, snapshot.names.require)
-        return QueryReport((explain_reads(snapshot, table.source, asked, table.list_files(options)),))
+        return QueryReport((explain_reads(snapshot, table.source, asked, table.list_files(reader.options)),))
 
     return reader.with_newest(explained)
 

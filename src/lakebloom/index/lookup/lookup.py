@@ -42,16 +42,11 @@ __all__ = ["Lookups", "Unindexed"]
 class Lookups:
     """Looks rows up in the table of one index, and keeps what it learns of the table between questions."""
 
-    def __init__(
-        self,
-        reader: Reader,
-        options: Mapping[str, str],
-        current: Callable[[Snapshot], CurrentTable] = recorded_table,
-    ) -> None:
+    def __init__(self, reader: Reader, current: Callable[[Snapshot], CurrentTable] = recorded_table) -> None:
         """``current`` tells what the table of a version is now."""
         self._reader = reader
         self._current = current
-        self._options = options
+        self._options = reader.options
         self._table: _Table | None = None
 
     def rows(
@@ -118,10 +113,9 @@ class _Table:
         self.inventory = Inventory(source.locations, options, current.list_files)
         self.rows = TableRows(
             source.locations,
-            source.schema_json or "",
+            source.schema,
             source.partition_columns,
             options,
-            case_sensitive=source.case_sensitive,
             partition_values=current.values,
         )
 

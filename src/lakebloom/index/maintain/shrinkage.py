@@ -110,6 +110,6 @@ def _rows_of_new(snapshot: Snapshot, files: Sequence[TableFile], options: Mappin
         return 0.0
     columns = [ColumnSpec(column.path, column.type) for column in config.columns]
     try:
-        return sample_shape(files, columns, "file", options, case_sensitive=source.case_sensitive).rows
+        return sample_shape(files, columns, "file", source.access(options)).rows
     except LakebloomError:
         return 0.0  # none of them can be read

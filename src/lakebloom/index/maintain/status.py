@@ -16,7 +16,7 @@ from lakebloom.index.reports import IndexRecord, history_of
 from lakebloom.index.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from lakebloom.index.catalog import Catalog, Index
     from lakebloom.index.current_table import CurrentTable
@@ -86,17 +86,15 @@ def statuses(
 ) -> list[IndexStatus]:
     """Return the status of one index, or of all that are in use. Raises IndexNotFoundError where there is no such."""
     if name is not None:
-        return [status_of(catalog.index(name), catalog.options, current)]
+        return [status_of(catalog.index(name), current)]
     found = []
     for each in catalog.names():
         with suppress(IndexNotFoundError):  # removed; an entry that says so is left of it
-            found.append(status_of(catalog.index(each), catalog.options, current))
+            found.append(status_of(catalog.index(each), current))
     return [status for status in found if status.state != "deleted"]
 
 
-def status_of(
-    index: Index, options: Mapping[str, str], current: Callable[[Snapshot], CurrentTable] = recorded_table
-) -> IndexStatus:
+def status_of(index: Index, current: Callable[[Snapshot], CurrentTable] = recorded_table) -> IndexStatus:
     """Compare an index with a new listing of its table. Nothing that is wrong with it raises: it is the answer.
 
     Raises IndexNotFoundError where there is no such index.
@@ -114,8 +112,8 @@ def status_of(
         return IndexStatus(index.name, entry.state, entry.version)
     try:
         snapshot = Snapshot(index.storage, entry)
-        table = freshness(snapshot, options, current)
-        shrunk = shrinkage(snapshot, current(snapshot), table.listed, options)
+        table = freshness(snapshot, index.options, current)
+        shrunk = shrinkage(snapshot, current(snapshot), table.listed, index.options)
         columns = column_health(segment_health(snapshot))
         builds = [version.timestamp_ms for version in history_of(index.log) if version.operation in _BUILDS]
     except LakebloomError as error:

@@ -19,7 +19,7 @@ from lakebloom.index.snapshot import Snapshot
 from lakebloom.store.records import FOLDERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from lakebloom.display.progress import Report
     from lakebloom.index.catalog import Index
@@ -65,7 +65,6 @@ class VerifyReport(Printable):
 def verify_index(
     index: Index,
     sample: float | None,
-    options: Mapping[str, str],
     current: Callable[[Snapshot], CurrentTable] = recorded_table,
     progress: Report | None = None,
 ) -> VerifyReport:
@@ -89,8 +88,8 @@ def verify_index(
             unreadable=tuple(map(str, damage.unreadable)),
             proven=False,
         )
-    fresh = freshness(snapshot, options, current)
-    check = FileCheck(snapshot, options)
+    fresh = freshness(snapshot, index.options, current)
+    check = FileCheck(snapshot, index.options)
     check.files(_sampled(list(fresh.current), sample), progress)
     stored = (file.path for folder in FOLDERS for file in index.storage.list(folder))
     return VerifyReport(

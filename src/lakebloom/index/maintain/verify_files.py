@@ -35,8 +35,7 @@ class FileCheck:
 
     def __init__(self, snapshot: Snapshot, options: Mapping[str, str]) -> None:
         self._snapshot = snapshot
-        self._options = options
-        self._case_sensitive = snapshot.entry.source.case_sensitive
+        self._access = snapshot.entry.source.access(options)
         self.files_checked = self.values_checked = self.false_negatives = 0
         self.unreadable: list[str] = []
 
@@ -65,9 +64,9 @@ class FileCheck:
     def _file(self, file: TableFile, filters: _Filters, units: np.ndarray[Any, np.dtype[np.int64]]) -> None:
         counted = self.values_checked, self.false_negatives
         try:
-            with ParquetColumns(file.uri, filters.specs, self._options, case_sensitive=self._case_sensitive) as columns:
+            with ParquetColumns(file.uri, filters.specs, self._access) as columns:
                 self._units(filters, filters.places(units), columns)
-            if not is_same(file, stat_file(file.uri, self._options)):
+            if not is_same(file, stat_file(file.uri, self._access.options)):
                 self.values_checked, self.false_negatives = counted
                 raise DataFileError(f"{file.uri} changed while it was checked", hint="verify the index again")
             self.files_checked += 1

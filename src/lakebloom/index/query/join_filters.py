@@ -106,8 +106,7 @@ class JoinFilters:
         return now
 
     def _add(self, f: Sbbf, snapshot: Snapshot, file: TableFile, spec: ColumnSpec) -> None:
-        case_sensitive = snapshot.entry.source.case_sensitive
-        with ParquetColumns(file.uri, [spec], self._options, case_sensitive=case_sensitive) as columns:
+        with ParquetColumns(file.uri, [spec], snapshot.entry.source.access(self._options)) as columns:
             for group in range(len(columns.row_groups)):
                 for _, (array,) in columns.batches(group):
                     hashes, valid = hash_array(array)

@@ -10,14 +10,12 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
-import msgspec
 import numpy as np
 
 from lakebloom.index.query.views.read_schema import AsRead, ReadSchema
 from lakebloom.index.query.views.side_by_side import SideBySide
 from lakebloom.index.threads import CORES, pool
 from lakebloom.predicate.prune.prune import Pruner
-from lakebloom.tables.schema import table_schema
 from lakebloom.tuning import LONG_LIST, REQUESTS, THREADED_PAIRS
 
 if TYPE_CHECKING:
@@ -111,11 +109,7 @@ def _recorded_schema(snapshot: Snapshot) -> ReadSchema | None:
     """
     if snapshot not in _schema_of:
         source = snapshot.entry.source
-        schema = None
-        if table_schema(source.schema_json).defaults:
-            fields = msgspec.json.decode(source.schema_json or "{}")
-            schema = ReadSchema(source.format, fields, case_sensitive=source.case_sensitive)
-        _schema_of[snapshot] = schema
+        _schema_of[snapshot] = ReadSchema(source.format, source.schema) if source.schema.defaults else None
     return _schema_of[snapshot]
 
 

@@ -75,11 +75,13 @@ class Reader:
                 if self.snapshot().entry == snapshot.entry:
                     raise
 
+    @property
+    def options(self) -> Mapping[str, str]:
+        """Those of the object store of the index and its table."""
+        return self._index.options
+
     def candidates(
-        self,
-        predicate: Predicate,
-        options: Mapping[str, str] | None = None,
-        current: Callable[[Snapshot], CurrentTable] = recorded_table,
+        self, predicate: Predicate, current: Callable[[Snapshot], CurrentTable] = recorded_table
     ) -> list[Candidate]:
         """Return the units that can match of files that the table may have now, by their names.
 
@@ -87,7 +89,14 @@ class Reader:
         plain files.
         """
         require_predicate(predicate)
-        return self.with_newest(lambda snapshot: _candidates_now(snapshot, predicate, options, current(snapshot)))
+
+        def found(snapshot: Snapshot) -> list[Candidate]:
+            table = current(snapshot)
+            table.require_plain(self.options)
+            possible = candidates_of(snapshot, renamed(predicate, snapshot.names.require))
+            return [candidate for candidate in possible if table.may_hold(candidate.file.uri)]
+
+        return self.with_newest(found)
 
 
 def require_predicate(predicate: object) -> None:
@@ -98,14 +107,6 @@ def require_predicate(predicate: object) -> None:
             found=predicate,
             hint='for example col("user_id") == 42, or "user_id = 42"',
         )
-
-
-def _candidates_now(
-    snapshot: Snapshot, predicate: Predicate, options: Mapping[str, str] | None, table: CurrentTable
-) -> list[Candidate]:
-    table.require_plain(options)
-    found = candidates_of(snapshot, renamed(predicate, snapshot.names.require))
-    return [candidate for candidate in found if table.may_hold(candidate.file.uri)]
 
 
 def candidates_of(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:

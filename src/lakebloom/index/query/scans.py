@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -27,9 +27,9 @@ from lakebloom.predicate.prune.prune import Pruner
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import Predicate, columns
 from lakebloom.storage.metered import Metered
-from lakebloom.tables.reader_settings import Matters, differing, has_field_ids, with_options
-from lakebloom.tables.schema import table_schema
-from lakebloom.tables.spark_schema import defaults
+from lakebloom.tables.reader_settings import Matters, differing, with_options
+from lakebloom.tables.schema import TableSchema
+from lakebloom.tables.spark_schema import StructType
 from lakebloom.tuning import HOPELESS
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Reading(msgspec.Struct, frozen=True):
     """How a query reads files, and the condition on them; None where there is none."""
 
     format: str
-    schema: dict[str, Any]
+    schema: StructType
     options: dict[str, str]
     session: dict[str, str | None]
     predicate: Predicate | None
@@ -66,6 +66,11 @@ class Reading(msgspec.Struct, frozen=True):
     def case_sensitive(self) -> bool:
         """Whether the query finds names in files with regard to case."""
         return self.session.get(_CASE_SENSITIVE, "false") == "true"
+
+    @property
+    def columns(self) -> TableSchema:
+        """The columns as the query reads them."""
+        return TableSchema(self.schema, case_sensitive=self.case_sensitive)
 
     @property
     def settings(self) -> dict[str, str | None]:
@@ -79,9 +84,7 @@ class Reading(msgspec.Struct, frozen=True):
             for source in sources
             for matters, _, _ in differing(source.format, source.settings, self.settings).values()
         ) or any(_rebasing(source.options) != _rebasing(self.options) for source in sources)
-        return ReadSchema(
-            self.format, self.schema, case_sensitive=self.case_sensitive, built=sources, temporal_differs=temporal
-        )
+        return ReadSchema(self.format, self.columns, built=sources, temporal_differs=temporal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +162,9 @@ def _concerns(matters: Matters, source: SourceRecord, reading: Reading) -> bool:
     """Tell whether a setting that differs matters for a table at all. Columns of some types only: see ReadSchema."""
     match matters:
         case Matters.FIELD_IDS:
-            return has_field_ids(msgspec.json.encode(reading.schema).decode())
+            return reading.columns.has_field_ids
         case Matters.DEFAULTS:
-            return bool(table_schema(source.schema_json).defaults or defaults(reading.schema))
+            return bool(source.schema.defaults or reading.columns.defaults)
         case Matters.TEMPORAL:
             return False
         case _:
@@ -179,14 +182,10 @@ def _about_values(options: dict[str, str]) -> dict[str, str]:
 
 def _same_fields(source: SourceRecord, reading: Reading) -> bool:
     """Tell whether lines of text have the same columns, and whether missing ones are read as the same values."""
-    schema = msgspec.json.decode(source.schema_json or "{}")
-    stored = [field for field in schema.get("fields", []) if field["name"] not in source.partition_columns]
-    if defaults({"fields": stored}) != defaults(reading.schema):
+    built, read = source.file_schema, reading.columns
+    if built.defaults != read.defaults:
         return False
-    fields = [(field["name"], field["type"]) for field in stored]
-    return source.format not in TEXT_FORMATS or fields == [
-        (field["name"], field["type"]) for field in reading.schema.get("fields", [])
-    ]
+    return source.format not in TEXT_FORMATS or built.field_types == read.field_types
 
 
 class Advisor:

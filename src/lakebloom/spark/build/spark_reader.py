@@ -188,7 +188,7 @@ class _ScannedSegment:
         self._plan = plan
         self._started = time.perf_counter()
         self._captured = CapturedFiles(plan.index_uri) if capture else None
-        storage = self._captured or open_index_storage(plan.index_uri, plan.storage_options)
+        storage = self._captured or open_index_storage(plan.index_uri, plan.access.options)
         self._builder = SegmentBuilder(plan, storage, group.number)
         self._empty = set(range(len(group.files)))
         self._open: int | None = None

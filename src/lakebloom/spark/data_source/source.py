@@ -304,10 +304,9 @@ class LakebloomReader(DataSourceReader):
     def _rows(self, values: Mapping[str, Values] | None) -> TableRows:
         return TableRows(
             self._table.locations,
-            self._columns.read_json,
+            self._columns.schema,
             self._table.partition_columns,
             self._options.storage,
-            case_sensitive=self._table.case_sensitive,
             partition_values=values,
         )
 

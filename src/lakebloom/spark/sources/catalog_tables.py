@@ -20,6 +20,7 @@ from lakebloom.storage import from_decoded, from_encoded
 from lakebloom.tables.formats.partition_list import PartitionList
 from lakebloom.tables.listing.glob import escape
 from lakebloom.tables.listing.partitions import unescape_name
+from lakebloom.tables.schema import TableSchema
 from lakebloom.tuning import FEW_PARTITIONS
 
 if TYPE_CHECKING:
@@ -129,11 +130,7 @@ def _table(source: SourceRecord, described: _Described) -> CurrentTable:
 
 def _same_fields(source: SourceRecord, described: _Described) -> bool:
     """Return whether a table has the recorded columns. Nullability is ignored: Spark writes it in several ways."""
-    recorded, now = (
-        [(field["name"], field["type"]) for field in msgspec.json.decode(text or '{"fields": []}')["fields"]]
-        for text in (source.schema_json, described.schema)
-    )
-    return recorded == now
+    return source.schema.field_types == TableSchema.parse(described.schema).field_types
 
 
 def _described_by_sql(spark: SparkSession, name: tuple[str, ...]) -> _Described:

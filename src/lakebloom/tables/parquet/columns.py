@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebloom.errors import DataFileError, InvalidArgumentError
+from lakebloom.tables.access import LOCAL, TableAccess
 from lakebloom.tables.columns import ColumnPath, arrow_type, format_name
 from lakebloom.tables.parquet.batches import plan_batches
 from lakebloom.tables.parquet.calendars import require_trusted, trusted_values
@@ -23,7 +24,7 @@ from lakebloom.tables.parquet.types import convert, require_readable
 from lakebloom.tuning import BATCH_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from types import TracebackType
 
     import pyarrow.parquet as pq
@@ -75,22 +76,15 @@ class ParquetColumns:
 
     Opening reads the footer only. Raises UnsupportedTypeError where a column cannot be read as the table's type,
     ColumnNotFoundError where its name is ambiguous in the file, DataFileError for what is no Parquet file, and
-    NotFoundError, AccessDeniedError or StorageError for what cannot be opened. `options` concern object stores only.
+    NotFoundError, AccessDeniedError or StorageError for what cannot be opened.
     """
 
-    def __init__(
-        self,
-        uri: str,
-        columns: Sequence[ColumnSpec],
-        options: Mapping[str, str] | None = None,
-        *,
-        case_sensitive: bool = False,
-    ) -> None:
+    def __init__(self, uri: str, columns: Sequence[ColumnSpec], access: TableAccess = LOCAL) -> None:
         if not columns:
             raise InvalidArgumentError("no columns to read", hint="name at least one")
         self._uri = uri
         self._types = [arrow_type(column.type) for column in columns]
-        self._source = open_source(uri, options or {})
+        self._source = open_source(uri, access.options)
         try:
             with reading(uri):
                 self._footer = read_arrow_footer(uri, self._source)
@@ -99,7 +93,7 @@ class ParquetColumns:
                 self._readers: dict[tuple[str, ...], pq.ParquetFile] = {(): first}
                 self.row_groups = row_group_shapes(self._metadata)
                 paths = first.reader.column_paths
-            self._leaves = [self._find(column, paths, case_sensitive) for column in columns]
+            self._leaves = [self._find(column, paths, access.case_sensitive) for column in columns]
             self._footer.require_plain(uri, [leaf.number for leaf in self._leaves if leaf is not None], _IN_CLEAR)
         except BaseException:
             self.close()

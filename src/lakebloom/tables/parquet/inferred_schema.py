@@ -1,4 +1,4 @@
-"""The schema that Spark gives a directory of Parquet files, without Spark: from one footer, as JSON.
+"""The schema that Spark gives a directory of Parquet files, without Spark: from one footer.
 
 A file that Spark wrote holds its schema as Spark saw it, collations and all. For any other file each column gets the
 type that Spark infers from Parquet's: a type that Spark cannot read keeps Parquet's name, and has no index.
@@ -6,14 +6,18 @@ type that Spark infers from Parquet's: a type that Spark cannot read keeps Parqu
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import types as pt
 
+from lakebloom.tables.schema import TableSchema
+from lakebloom.tables.spark_schema import ArrayType, Field, MapType, Metadata, StructType, parse_struct
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from lakebloom.tables.spark_schema import DataType
 
 __all__ = ["inferred_schema"]
 
@@ -35,38 +39,35 @@ _PLAIN = {
 }
 
 
-def inferred_schema(metadata: Any, partition_columns: Sequence[str]) -> str:
-    """Return the schema, as Spark writes it in JSON, of a table whose files are like this one.
+def inferred_schema(metadata: Any, partition_columns: Sequence[str]) -> TableSchema:
+    """Return the schema of a table whose files are like this one.
 
     ``metadata`` is pyarrow's FileMetaData. Partition columns come last, as strings: only their names are known here.
     """
     written = (metadata.metadata or {}).get(_WRITTEN_BY_SPARK)
-    schema = json.loads(written) if written is not None else _struct(metadata.schema.to_arrow_schema())
-    if written is None:
-        _mark_int96(schema, metadata)
-    own = {field["name"].lower() for field in schema["fields"]}
+    fields = parse_struct(written).fields if written is not None else _of_parquet(metadata)
+    own = {field.name.lower() for field in fields}
     added = [_field(name, "string") for name in partition_columns if name.lower() not in own]
-    return json.dumps({**schema, "fields": [*schema["fields"], *added]})
+    return TableSchema(StructType((*fields, *added)))
 
 
-def _mark_int96(schema: dict[str, Any], metadata: Any) -> None:
-    """Say which columns are Spark's old timestamps: Arrow gives them without their time zone, which is always UTC."""
+def _of_parquet(metadata: Any) -> tuple[Field, ...]:
     columns = [metadata.schema.column(number) for number in range(metadata.num_columns)]
+    # Spark's old timestamps: Arrow gives them without their time zone, which is always UTC.
     old = {column.path for column in columns if column.physical_type == "INT96"}
-    for field in schema["fields"]:
-        if field["name"] in old:
-            field["type"] = "timestamp"
+    found = _struct(metadata.schema.to_arrow_schema()).fields
+    return tuple(_field(field.name, "timestamp" if field.name in old else field.type) for field in found)
 
 
-def _struct(fields: Any) -> dict[str, Any]:
-    return {"type": "struct", "fields": [_field(field.name, _type(field.type)) for field in fields]}
+def _struct(fields: Iterable[pa.Field]) -> StructType:
+    return StructType(tuple(_field(field.name, _type(field.type)) for field in fields))
 
 
-def _field(name: str, kind: Any) -> dict[str, Any]:
-    return {"name": name, "type": kind, "nullable": True, "metadata": {}}
+def _field(name: str, kind: DataType) -> Field:
+    return Field(name, kind, metadata=Metadata())
 
 
-def _type(kind: pa.DataType) -> Any:
+def _type(kind: pa.DataType) -> DataType:
     if isinstance(kind, pa.BaseExtensionType):
         return _type(kind.storage_type)
     if pt.is_dictionary(kind):
@@ -76,14 +77,9 @@ def _type(kind: pa.DataType) -> Any:
     if pt.is_struct(kind):
         return _struct([kind.field(number) for number in range(kind.num_fields)])
     if pt.is_map(kind):
-        return {
-            "type": "map",
-            "keyType": _type(kind.key_type),
-            "valueType": _type(kind.item_type),
-            "valueContainsNull": True,
-        }
+        return MapType(_type(kind.key_type), _type(kind.item_type))
     if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
-        return {"type": "array", "elementType": _type(kind.value_type), "containsNull": True}
+        return ArrayType(_type(kind.value_type))
     return _bytes_or_time(kind)
 
 

@@ -24,7 +24,7 @@ from lakebloom.tables.listing.settled import is_settled
 from lakebloom.tables.parquet.footer import ArrowFooter, read_arrow_footer
 from lakebloom.tables.parquet.open import open_source, parquet_file, reading
 from lakebloom.tables.parquet.stored_columns import StoredColumns
-from lakebloom.tables.schema import table_schema
+from lakebloom.tables.schema import TableSchema
 from lakebloom.tuning import BATCH_BYTES, BATCH_ROWS, KEPT_FOOTER_BYTES, KEPT_SCHEMAS, KEPT_VIEWS
 
 __all__ = ["TableRows", "rows_without_columns"]
@@ -42,21 +42,19 @@ class TableRows:
     def __init__(
         self,
         locations: Sequence[str],
-        schema_json: str,
+        schema: TableSchema,
         partition_columns: Sequence[str],
         options: Mapping[str, str],
         *,
-        case_sensitive: bool = False,
         partition_values: Mapping[str, Values] | None = None,
     ) -> None:
         """``partition_values`` are those of each directory, in the order of the columns, where a catalog has them."""
         self._known_values = partition_values
         self._partition_order = tuple(partition_columns)
-        self._case_sensitive = case_sensitive
         self._locations = locations
         self._partition_columns = frozenset(partition_columns)
         self._options = options
-        self._schema = table_schema(schema_json)
+        self._schema = schema
         self._footers = _Footers()
         self._parts: dict[tuple[str, ...], pa.Schema] = {}
 
@@ -68,7 +66,7 @@ class TableRows:
     @property
     def names(self) -> ColumnNames:
         """The finder of columns and leaves."""
-        return self._schema.names(case_sensitive=self._case_sensitive)
+        return self._schema.names
 
     def chosen(self, columns: Sequence[str] | None) -> list[str]:
         """Return the columns that a user names, as the table spells them; None: all of them.
@@ -77,7 +75,7 @@ class TableRows:
         """
         if columns is None:
             return self._schema.top_level_names
-        return self._schema.chosen(columns, case_sensitive=self._case_sensitive)
+        return self._schema.chosen(columns)
 
     def schema_of(self, names: Iterable[str]) -> pa.Schema:
         """Return the part of the schema with these columns, by their exact names."""
@@ -107,7 +105,7 @@ class TableRows:
             if known is None:
                 footer = read_arrow_footer(file.uri, source)
                 parquet = parquet_file(file.uri, source, footer)
-                known = _Footer(footer, StoredColumns(parquet, footer, case_sensitive=self._case_sensitive))
+                known = _Footer(footer, StoredColumns(parquet, footer, case_sensitive=self._schema.case_sensitive))
                 yield OpenFile(self, file, parquet, known, source, asked)
                 return
             plain = self.kept_view(file, known, asked).names
@@ -123,7 +121,9 @@ class TableRows:
             with reading(file.uri):
                 footer = read_arrow_footer(file.uri, source)
                 parquet = parquet_file(file.uri, source, footer)
-                view = self.view(file, StoredColumns(parquet, footer, case_sensitive=self._case_sensitive), schema)
+                view = self.view(
+                    file, StoredColumns(parquet, footer, case_sensitive=self._schema.case_sensitive), schema
+                )
                 groups = list(range(parquet.metadata.num_row_groups) if row_groups is None else row_groups)
             for group in groups:
                 for table in _tables(file, parquet, group, view.names):

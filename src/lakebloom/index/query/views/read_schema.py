@@ -7,12 +7,11 @@ that can be, the units say that they know nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lakebloom.predicate.spark_types import Kind, spark_type
-from lakebloom.tables.schema import TableSchema, table_schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from lakebloom.predicate.spark_types import SparkType
     from lakebloom.store.records import SourceRecord
     from lakebloom.tables.columns import ColumnPath
+    from lakebloom.tables.schema import TableSchema
 
 __all__ = ["TEXT_FORMATS", "AsRead", "ReadSchema"]
 
@@ -36,19 +36,16 @@ class ReadSchema:
     def __init__(
         self,
         file_format: str,
-        schema: dict[str, Any],
+        schema: TableSchema,
         *,
-        case_sensitive: bool,
         built: Sequence[SourceRecord] = (),
         temporal_differs: bool = False,
     ) -> None:
         """``built``: the tables as they were indexed; ``temporal_differs``: the query reads their dates otherwise."""
         self.format = file_format.lower()
-        read = TableSchema(schema)
-        self._types, self._defaults = read.types, read.defaults
-        self._names = read.names(case_sensitive=case_sensitive)
+        self._types, self._defaults, self._names = schema.types, schema.defaults, schema.names
         self._temporal_differs = temporal_differs
-        self._read, self._built = read, built
+        self._read, self._built = schema, built
 
     def reads(self, column: ColumnPath, stored: str) -> bool:
         """Tell whether every value of a column that was indexed as ``stored`` is read as what it is."""
@@ -71,10 +68,7 @@ class ReadSchema:
         if self.format != "orc":
             return True
         place = self._read.places.get(found)
-        return all(
-            table_schema(source.schema_json, frozenset(source.partition_columns)).places.get(column) == place
-            for source in self._built
-        )
+        return all(source.file_schema.places.get(column) == place for source in self._built)
 
     def reads_as(self, column: ColumnPath, stored: str) -> bool:
         """Tell whether a column is read in exactly the type that was indexed."""
