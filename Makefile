@@ -19,7 +19,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
 newcomer_options = $(if $(UPDATE),--update) $(if $(ONLY),--installed $(ONLY))
 
-.PHONY: newcomer help test check core fast demo api release lock clean bench-kernels bench-build bench-needle bench bench-embed bench-join bench-lookup bench-scale bench-size bench-start compat fuzz
+.PHONY: newcomer help test check core fast demo api release lock clean bench-kernels bench-build bench-needle bench-large bench bench-embed bench-join bench-lookup bench-scale bench-size bench-start compat fuzz
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -67,6 +67,9 @@ bench-build: $(BENCH_STAMP) ## building an index against scanning, rewriting and
 
 bench-needle: $(BENCH_STAMP) ## looking keys up in Spark, with and without lakebloom and Parquet's own filters
 	@. tools/java && $(BIN)/python -m bench.needle
+
+bench-large: $(BENCH_STAMP) ## one key in files of real size, 3 GB, in Spark and without; not part of make bench
+	@. tools/java && $(BIN)/python -m bench.large
 
 bench-embed: $(BENCH_STAMP) ## embedding filters into a lake against copying and reading it, and writing it anew
 	@. tools/java && $(BIN)/python -m bench.embed

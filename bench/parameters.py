@@ -72,6 +72,14 @@ class Needle:
     tiny_files, planning_rounds, planning_bar_s = 10_000, 15, 0.150
 
 
+class Large:
+    """Keys in files of real size."""
+
+    seed = 16
+    files, rows_per_file, rows_per_group = 16, 2_000_000, 1_000_000
+    rounds, threads = 5, 2
+
+
 class Embed:
     """Embedding filters into files."""
 

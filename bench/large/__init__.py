@@ -1,0 +1,1 @@
+"""Keys in files of real size."""
