@@ -1,6 +1,6 @@
 """One key in files of real size, with and without Spark: `make bench-large`.
 
-Files of 2,000,000 rows and twelve columns, about 180 MB each. Every result is checked before its time counts. Rounds
+Files of 2,000,000 rows and twelve columns, about 160 MB each. Every result is checked before its time counts. Rounds
 alternate between the methods, and the best of each counts. The data is written once and kept in .bench/large.
 """
 
