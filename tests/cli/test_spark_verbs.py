@@ -79,7 +79,7 @@ def test_a_table_that_lost_its_files(cli: Cli, table: Path, tmp_path: Path) -> N
     run = cli("refresh", "--all")
     assert run.code == 4
     assert [line.split()[-1] for line in run.out.splitlines()[1:]] == ["committed", "TABLE_SHRUNK", "committed"]
-    assert "the table has no files any more; the index knows 2 in" in run.err
+    assert "the table has no files any more; the index has 2 in" in run.err
     assert "`lakebloom refresh gone --allow-shrink`" in run.err
     found = cli("refresh", "--all", "--output", "json")
     assert found.code == 4
@@ -87,7 +87,7 @@ def test_a_table_that_lost_its_files(cli: Cli, table: Path, tmp_path: Path) -> N
         ("a", None), ("gone", "TABLE_SHRUNK"), ("z", None),
     ]  # fmt: skip
     (status,) = cli("status", "gone", "--output", "json").json
-    assert (status["stale"], status["problem"]) == (True, "the table has no files any more; the index knows 2")
+    assert (status["stale"], status["problem"]) == (True, "the table has no files any more; the index has 2")
     assert cli("refresh", "gone").code == 4
     assert cli("refresh", "gone", "--allow-shrink").code == 0
     quiet = cli("refresh", "gone")

@@ -40,7 +40,7 @@ def test_a_damaged_index_is_mended(spark: SparkSession, tmp_path: Path) -> None:
         data = path.read_bytes()
         flip(path, data.index(b'"crc32"', data.index(b'"segments"')) + 9 if b'"tiles":[{' in data else 0)
     report = lake.repair_index("i")
-    assert "created anew" in report.done[0]
+    assert "created again" in report.done[0]
 
     assert lake.verify_index("i").ok
     assert len(lake.catalog.index("i").log.confirmed().segments) > 0

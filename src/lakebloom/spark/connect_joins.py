@@ -148,7 +148,7 @@ def _not_traced(column: str, index: str | None, found: str) -> UnsupportedSource
     keys = f"[row[0] for row in small.select({column!r}).distinct().collect()]"
     name = repr(index) if index is not None else '"by_user"'
     return UnsupportedSourceError(
-        "on Spark Connect prune_join takes an indexed table as it is: spark.table(name), spark.read.parquet(path) or "
+        "on Spark Connect, prune_join takes a whole table: spark.table(name), spark.read.parquet(path) or "
         "lake.read(name)",
         found=found,
         hint=f"read it by the keys, then filter and join: lake.read({name}, col({column!r}).isin({keys}))",

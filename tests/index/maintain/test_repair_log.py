@@ -41,7 +41,7 @@ def test_the_only_entry_with_one_flipped_bit(lake: Lake) -> None:
     storage_of(lake).write(entry_path(1), data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
     with pytest.raises(errors.CorruptIndexError, match=r"with Spark.*force=True"):
         lake.open().repair_index(NAME)
-    assert "created anew" in repaired(lake).done[0]
+    assert "created again" in repaired(lake).done[0]
     assert lake.entry().config.columns == lake.entry().config.columns
     assert_whole(lake)
 

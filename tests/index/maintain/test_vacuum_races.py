@@ -251,7 +251,7 @@ def test_a_restore_before_a_removal_wins(lake: Lake) -> None:
     lake.create()
     delete_index(lake.catalog(), NAME)
     restore = Meanwhile(lambda: restore_index(lake.catalog(), NAME))
-    with pytest.raises(CommitConflictError, match="version 3 came meanwhile"):
+    with pytest.raises(CommitConflictError, match="version 3 was committed meanwhile"):
         lake.vacuum(catalog=lake.catalog(restore))
     assert lake.open().verify_index(NAME).ok
     assert_answers(lake, QUESTIONS)

@@ -146,7 +146,7 @@ class _File:
         chunk = self._metadata.row_group(group).column(number)
         statistics = chunk.statistics if chunk.is_stats_set else None
         if statistics is None or not statistics.has_null_count or chunk.num_values != self.shapes[group].row_count:
-            raise _RefusedError("the footer does not tell how many values are NULL")
+            raise _RefusedError("the footer does not have the number of NULLs")
         trusted = trusted_values(family, self._metadata.metadata)
         has_values = statistics.null_count < chunk.num_values
         if trusted is not None and has_values and not (statistics.has_min_max and statistics.min_raw >= trusted.start):

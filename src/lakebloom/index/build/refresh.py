@@ -125,7 +125,7 @@ class _Refresh:
 
     @property
     def is_mostly_gone(self) -> bool:
-        """Whether most files that the index knows are gone, whatever came in their place."""
+        """Whether most indexed files are gone, whatever came in their place."""
         return is_mostly_gone(self._snapshot, self._listed)
 
     def without_gone(self) -> BuildReport:

@@ -146,7 +146,7 @@ def _drop_old_entries(index: Index, newest: Entry, done: list[str]) -> None:
 def _created_anew(index: Index, rebuild: Rebuild | None, error: CorruptIndexError) -> RepairReport:
     found = _salvaged(index)
     if found is None or rebuild is None:
-        how = "" if found is None else f"repair_index({index.name!r}) with Spark creates it anew from what is left, or "
+        how = "" if found is None else f"repair_index({index.name!r}) with Spark creates it again, or "
         raise CorruptIndexError(
             f"cannot repair index {index.name!r}: no commit of its log can be read",
             found=error.found,
@@ -154,8 +154,8 @@ def _created_anew(index: Index, rebuild: Rebuild | None, error: CorruptIndexErro
         ) from error
     report = rebuild.create(found)
     _drop_old_entries(index, index.log.confirmed(), [])
-    done = f"its log could not be read: created anew from what was left of it, {report.files} files"
-    return RepairReport(index.name, report.version, (done,), ("see that its columns are those that you want",))
+    done = f"its log could not be read: created again from the readable parts, {report.files} files"
+    return RepairReport(index.name, report.version, (done,), ("check that it has the columns that you want",))
 
 
 def _drop(index: Index, examined: Entry, damage: Damage) -> Entry:

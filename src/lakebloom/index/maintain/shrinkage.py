@@ -40,9 +40,9 @@ class Shrinkage:
 
     def __str__(self) -> str:
         if self.gone == self.known and not self.came:
-            return f"the table has no files any more; the index knows {self.known:,}"
-        came = f", and {self.came:,} came" if self.came else ""
-        return f"{self.gone:,} of the {self.known:,} files that the index knows are gone{came}"
+            return f"the table has no files any more; the index has {self.known:,}"
+        came = f", and {self.came:,} are new" if self.came else ""
+        return f"{self.gone:,} of the {self.known:,} indexed files are gone{came}"
 
     def error(self, name: str) -> TableShrunkError:
         """Return what a refresh says to it."""

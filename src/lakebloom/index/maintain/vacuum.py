@@ -131,7 +131,7 @@ def _commit_removal(index: Index, newest: Entry) -> None:
         if base.version != newest.version:
             raise CommitConflictError(
                 f"cannot remove index {index.name!r}",
-                found=f"version {base.version} came meanwhile",
+                found=f"version {base.version} was committed meanwhile",
                 hint="vacuum again",
             )
         return removal_of(base)

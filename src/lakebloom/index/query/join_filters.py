@@ -150,5 +150,5 @@ def _require_few(snapshot: Snapshot, missing: Sequence[TableFile], settings: Set
 
 def _stale(name: str, found: str) -> StaleIndexError:
     return StaleIndexError(
-        f"the global filter of index {name!r} does not know all files", found=found, hint=f"refresh_index({name!r})"
+        f"the global filter of index {name!r} lacks unindexed files", found=found, hint=f"refresh_index({name!r})"
     )

@@ -235,7 +235,7 @@ class Advisor:
 
     def _answer(self, name: str, found: Advice | Unanswered | TimeoutError | None) -> Advice | Unanswered:
         if found is None:
-            message = f"it did not answer before, and is not asked for {_REST_S:.0f} s; enable() asks it at once"
+            message = f"it did not answer before, and is not tried for {_REST_S:.0f} s; enable() tries it at once"
             return Unanswered(name, Reason.TIMED_OUT, message)
         if isinstance(found, TimeoutError):
             self.rest(name)

@@ -49,7 +49,7 @@ def _require_files(file_format: str) -> str:
     if file_format in TABLE_FORMATS:
         raise owned_by(TABLE_FORMATS[file_format], "this source", f"format {file_format}")
     raise UnsupportedSourceError(
-        f"Spark Connect does not tell which files a {file_format} source reads",
+        f"Spark Connect does not show which files a {file_format} source reads",
         found=f"format {file_format}",
         hint=f"use one of {', '.join(sorted(_FILE_FORMATS))}, or a classic session",
     )

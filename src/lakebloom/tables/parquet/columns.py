@@ -66,8 +66,8 @@ class _Leaf:
 
 
 _IN_CLEAR = (
-    "its filters would tell in clear which values it has; if that may be, allow_plaintext_filters=True lets Spark read "
-    "it with the keys that the session has"
+    "its filters would reveal its values; if that is acceptable, pass allow_plaintext_filters=True, and Spark "
+    "reads it with the session's keys"
 )
 
 
