@@ -1,12 +1,11 @@
-"""Leaving out what changed while Spark read it, and what is too new to be read.
+"""Rejects files that changed while Spark read them, and files that are too new.
 
-A task that opens files itself looks at them before and after. One that is sent rows by Spark cannot, so the driver
-lists the table again when the job is done: a file that is still what it was when the plan was made was that all the
-time. The units of the others are cut out of their segments; queries then read these files, as they read any file that
-the index does not know.
+A task that opens files itself checks them before and after. A task that gets rows from Spark cannot. So the driver
+lists the table again after the job: a file with the same identity as in the plan did not change. The units of the other
+files are removed from their segments; these files stay unindexed, and queries read them.
 
-Spark's listings seldom have ETags. So that a query can tell by its own listing that an object was overwritten, objects
-are indexed only when the second of their last change is over (``tables/listing/settled.py``).
+Spark's listings seldom have ETags. An object is indexed only when the second of its last change is over
+(``tables/listing/settled.py``), so that a query sees in its own listing that the object was overwritten later.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def settled(groups: Sequence[FileGroup]) -> tuple[list[FileGroup], dict[int, tuple[SkippedFile, ...]]]:
-    """Wait for new files, and return the groups without those that take too long; these by the group's number."""
+    """Wait until new files are old enough. Return the groups without files that take too long, and these by group."""
     late = set(unsettled((file for group in groups for file in group.files), etag_known=False))
     ready = [replace(group, files=tuple(file for file in group.files if file not in late)) for group in groups]
     skipped = {
@@ -47,7 +46,7 @@ def settled(groups: Sequence[FileGroup]) -> tuple[list[FileGroup], dict[int, tup
 
 
 def with_skipped(result: BuildResult, skipped: Mapping[int, tuple[SkippedFile, ...]]) -> BuildResult:
-    """Return what was built, with files that no task was given."""
+    """Return the result of a build, with the files that no task got."""
     return replace(
         result,
         groups=[
@@ -59,7 +58,7 @@ def with_skipped(result: BuildResult, skipped: Mapping[int, tuple[SkippedFile, .
 def without_changed(
     result: BuildResult, plan: BuildPlan, storage: Storage, groups: Sequence[FileGroup], listed: Iterable[TableFile]
 ) -> BuildResult:
-    """Return what was built, without the files that ``listed`` does not show as the groups have them."""
+    """Return the result of a build without files whose identity in ``listed`` differs from that in the groups."""
     now = {file.uri: file for file in listed}
     changed = {group.number: set(unlike(now, group.files)) for group in groups}
     if not any(changed.values()):
@@ -93,7 +92,7 @@ def _rewritten(
 
 
 def _config(plan: BuildPlan) -> ConfigRecord:
-    """Return what a segment needs to know to be read: its columns."""
+    """Return the columns of a segment, which are needed to read it."""
     return ConfigRecord(
         name=plan.index_uri.rpartition("/")[2],
         columns=tuple(ColumnRecord(column.path, column.type) for column in plan.columns),

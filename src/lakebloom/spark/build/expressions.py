@@ -1,7 +1,8 @@
 """Hashes and filters as Spark expressions: no UDF, whole-stage code, on Connect too, with ANSI mode on or off.
 
-xxhash64 starts from seed 42 but chains: the hash of one constant under seed 42 is 0, and 0 is then the seed for the
-column. That is the index's hash for every type but decimals, whose bytes are made here first.
+Spark's xxhash64 starts with seed 42 and chains its arguments. The hash of one constant under seed 42 is 0, which is
+then the seed for the column. This gives the index's hash for every type except decimals: their bytes are computed
+first.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ SEED_ZERO = -365884300664092260
 """The bigint whose hash under Spark's seed 42 is 0."""
 _INT_DIGITS = 9
 LONG_DIGITS = 18
-"""Decimals of more digits are hashed as bytes, which are made from their digits."""
+"""Decimals with more digits are hashed as bytes, which are computed from the digits."""
 _NINES, _WORDS = 5, 4
 _LOW_16, _LOW_32 = 0xFFFF, 0xFFFFFFFF
 
@@ -38,12 +39,12 @@ def canonical_hash(column: Column, type_name: str) -> Column:
 
 
 def _decimal_bytes(column: Column, precision: int, scale: int) -> Column:
-    """Return what the index hashes of a decimal: the unscaled number as int, bigint or big-endian bytes."""
+    """Return the value that the index hashes for a decimal: the unscaled number as int, bigint or big-endian bytes."""
     from pyspark.sql import functions as F  # noqa: N812
 
     if precision > LONG_DIGITS:
         return _wide_decimal_bytes(column, precision, scale)
-    # The same digits without a point. The product has at most 38 of them, so it is exact.
+    # The same digits without a decimal point. The product has at most 38 digits, so it is exact.
     whole = column * F.expr(f"CAST('1{'0' * scale}' AS DECIMAL({scale + 1}, 0))")
     return whole.cast(f"decimal({precision},0)").cast("int" if precision <= _INT_DIGITS else "bigint")
 
@@ -51,8 +52,8 @@ def _decimal_bytes(column: Column, precision: int, scale: int) -> Column:
 def _wide_decimal_bytes(column: Column, precision: int, scale: int) -> Column:
     """Return the two's complement of the unscaled number, from its digits as text.
 
-    Spark's arithmetic rounds decimals of more than 34 digits, so the digits are taken nine at a time into four words
-    of 32 bits, the lowest first.
+    Spark's arithmetic rounds decimals of more than 34 digits. So nine digits at a time are added to four words of 32
+    bits, the lowest first.
     """
     from pyspark.sql import functions as F  # noqa: N812
 

@@ -1,7 +1,8 @@
-"""Global filters, merged in Spark by ranges of blocks.
+"""Merges global filters in Spark, by ranges of blocks.
 
-Each task has a filter of its own values. It sends the blocks that are not empty, cut into ranges; Spark brings the same
-range of all tasks together, and they are ORed there. The driver receives one filter, however many tasks there were.
+Each task builds a filter of its own values, and sends the blocks that are not empty, divided into ranges. Spark
+collects the same range of all tasks in one place, where they are ORed. The driver gets one filter, however many tasks
+there are.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _NUMBER_BYTES = 4
 
 
 def partial_rows(column: int, f: Sbbf) -> Iterator[pa.RecordBatch]:
-    """Yield a task's blocks: for each range the numbers of those that are not empty, then the blocks themselves."""
+    """Yield a task's blocks: for each range, the numbers of the blocks that are not empty, then the blocks."""
     for number, start in enumerate(range(0, f.num_blocks, GLOBAL_RANGE_BLOCKS)):
         words = f.words[start : start + GLOBAL_RANGE_BLOCKS]
         filled = np.flatnonzero(words.any(axis=1))
@@ -47,10 +48,10 @@ def _merge_into(words: WordArray, payload: bytes) -> None:
 
 
 def merge_partials(tasks: DataFrame) -> DataFrame:
-    """Bring the same ranges of all tasks together and OR them. Other rows pass through.
+    """Collect the same ranges of all tasks and OR them. Other rows pass through.
 
-    Rows are sent by number alone. So all that a task says of its group goes one way: if it is lost and the task runs
-    again, under new names, the driver does not get a part of the one run and a part of the other.
+    Rows are distributed by number only, so all rows of a task about its group take the same path. If they are lost and
+    the task runs again, under new names, the driver does not get parts of both runs.
     """
 
     def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -70,7 +71,7 @@ def merge_partials(tasks: DataFrame) -> DataFrame:
 
 
 class GlobalFilters:
-    """The global filters of a build, to be filled range by range."""
+    """The global filters of a build, filled range by range."""
 
     def __init__(self, plan: BuildPlan) -> None:
         count = 0 if plan.global_blocks is None else len(plan.columns)

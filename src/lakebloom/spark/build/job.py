@@ -1,8 +1,8 @@
-"""The build job: one task writes one segment. DataFrame API only, so it runs on a classic session and on Connect alike.
+"""The build job: each task writes one segment. It uses only the DataFrame API, and so runs on Spark Connect too.
 
-*Parquet files that Python can open* are read by the tasks themselves with PyArrow; no value passes through the JVM.
-*Everything else* (other formats, other file systems) is scanned by Spark, which hashes in the JVM and sends hashes,
-sorted by file; see ``scan.py``. Both give the same filters, byte for byte.
+Tasks read Parquet files that Python can open with PyArrow; no value passes through the JVM. Spark scans all other files
+(other formats, other file systems), hashes in the JVM, and sends hashes sorted by file; see ``spark_reader.py``. Both
+give the same filters, byte for byte.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _RANGE = 1 << 16
 _KEYS_SETTING = "parquet.crypto.factory.class"
-"""With it parquet-java finds keys."""
+"""parquet-java finds keys with this setting."""
 _NOT_INSTALLED = "No module named 'lakebloom'"
 
 
@@ -58,7 +58,7 @@ class SparkBuilder:
         self._tables = CatalogTables(spark)
 
     def table(self, source: SourceRecord) -> CurrentTable:
-        """Return the table as the catalog describes it now; a path is what it is."""
+        """Return the table as the catalog describes it now; a path does not change."""
         return self._tables.current(source)
 
     def list_files(self, table: CurrentTable) -> list[TableFile]:
@@ -70,7 +70,7 @@ class SparkBuilder:
         return parallelism(self._spark)
 
     def require_buildable(self, plan: BuildPlan, source: SourceRecord, files: Sequence[TableFile]) -> None:
-        """Raise what Spark's own scan may not or cannot do, where it has to read the files."""
+        """Raise an error if Spark has to read the files, but may not or cannot."""
         if not _is_scanned(plan, source, files):
             return
         if source.format == "parquet" and not plan.allow_plaintext_filters:
@@ -89,7 +89,7 @@ class SparkBuilder:
         groups: Sequence[FileGroup],
         progress: Callable[[Progress], None] | None,
     ) -> BuildResult:
-        """Run the tasks and gather what they did; few bytes are read here, without a job."""
+        """Run the tasks and collect their results. A small build runs here, without a job."""
         storage = self._catalog.index(plan.index_uri.rpartition("/")[2]).storage
         files = [file for group in groups for file in group.files]
         scanned = _is_scanned(plan, source, files)
@@ -139,21 +139,21 @@ class SparkBuilder:
 
 
 def _runs_here(spark: SparkSession) -> bool:
-    """Tell whether tasks run in this machine's own session, and not on a cluster or behind a Connect server."""
+    """Return whether tasks run on this machine, not on a cluster or behind a Connect server."""
     return not is_connect(spark) and re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master or "") is not None
 
 
 def _report(
     progress: Callable[[Progress], None] | None, groups: Sequence[FileGroup], results: Sequence[GroupResult]
 ) -> None:
-    """Tell how far a build is whose groups have these results so far."""
+    """Return the progress of a build from the results of its groups."""
     if progress is not None:
         rows = {done.group: 0 if done.segment is None else done.segment.num_rows for done in results}
         progress(progress_of(groups, rows))
 
 
 def _is_scanned(plan: BuildPlan, source: SourceRecord, files: Sequence[TableFile]) -> bool:
-    """Tell whether Spark reads the files, and not the tasks themselves."""
+    """Return whether Spark reads the files instead of the tasks."""
     return source.format != "parquet" or plan.allow_plaintext_filters or not all(map(_is_reachable, files))
 
 
@@ -162,7 +162,7 @@ def _is_reachable(file: TableFile) -> bool:
 
 
 def _require_no_keys(spark: SparkSession, source: SourceRecord) -> None:
-    """Refuse a scan that may decrypt columns: their filters would tell in clear which values they have."""
+    """Refuse a scan that may decrypt columns: their filters would reveal the values."""
     given = {key.lower(): value for key, value in source.options.items()}.get(_KEYS_SETTING)
     found = given or spark.conf.get(_KEYS_SETTING, "") or spark.conf.get(f"spark.hadoop.{_KEYS_SETTING}", "")
     if not found and not is_connect(spark):
@@ -179,10 +179,10 @@ def _require_no_keys(spark: SparkSession, source: SourceRecord) -> None:
 def interruptible(spark: SparkSession, tag: str) -> Iterator[None]:
     """Cancel the jobs of a block that Ctrl-C ends.
 
-    Spark's own handler tries, and fails where the signal comes while Python waits for Java: its call would go through
-    the connection that is waiting. Here that call is over.
+    Spark's own handler fails if the signal comes while Python waits for Java: its call would use the connection that
+    is waiting. Here that call is over.
     """
-    # A classic session's own tags do not reach jobs that Python starts, those of its context do.
+    # In a classic session, only tags of the Spark context reach the jobs that Python starts.
     add, cancel, remove = (
         (spark.addTag, spark.interruptTag, spark.removeTag)
         if is_connect(spark)
@@ -210,7 +210,7 @@ def parallelism(spark: SparkSession) -> int:
         return int(spark.sparkContext.defaultParallelism)
     from pyspark.sql import functions as F  # noqa: N812
 
-    # Connect does not tell, but divides a range by it.
+    # Connect has no call for this, but it divides a range into as many partitions.
     parts = spark.range(_RANGE).select(F.spark_partition_id().alias("part"))
     return int(parts.agg(F.max("part")).collect()[0][0]) + 1
 
@@ -221,7 +221,7 @@ def _merged(tasks: DataFrame, plan: BuildPlan) -> DataFrame:
 
 @contextmanager
 def failures_named(failed: str) -> Iterator[None]:
-    """Raise what Spark says of a job that failed as BuildFailedError."""
+    """Raise BuildFailedError with the error of Spark for a job that failed."""
     try:
         yield
     except Exception as error:
@@ -248,7 +248,7 @@ def _gathered(rows: list[Any], storage: Storage, plan: BuildPlan) -> BuildResult
 
 
 def _parquet_tasks(spark: SparkSession, plan: BuildPlan, groups: Sequence[FileGroup], *, capture: bool) -> DataFrame:
-    # Every task gets all groups, because that is how DataFrames send things, but unpacks only its own: reading 100,000
+    # The closure of a DataFrame sends all groups to every task, but a task unpacks only its own: reading 100,000
     # file names takes a third of a second, in each of hundreds of tasks.
     packed = tuple(zlib.compress(pickle.dumps(group), 1) for group in groups)
 
@@ -261,7 +261,7 @@ def _parquet_tasks(spark: SparkSession, plan: BuildPlan, groups: Sequence[FileGr
 
 
 def run_group(plan: BuildPlan, group: FileGroup, *, capture: bool) -> Iterator[pa.RecordBatch]:
-    """Build one segment in a task and yield what the driver must know."""
+    """Build one segment in a task, and yield what the driver needs."""
     load_compiled()  # many small arrays, in a process that runs many tasks
     captured = CapturedFiles(plan.index_uri) if capture else None
     result, global_filters = build_segment(plan, group, captured)

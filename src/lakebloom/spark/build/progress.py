@@ -1,4 +1,4 @@
-"""How far a running build is: finished segments are seen in storage, which works on every kind of session."""
+"""The progress of a running build: finished segments are found in storage, which works with every kind of session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def watch(
     storage: Storage, plan: BuildPlan, groups: Sequence[FileGroup], report: Callable[[Progress], None] | None
 ) -> Iterator[None]:
-    """Call ``report`` at the start and whenever groups were finished. Without a callback nothing is watched."""
+    """Call ``report`` at the start and whenever groups are finished. Without a callback, do nothing."""
     if report is None:
         yield
         return
@@ -36,7 +36,7 @@ def watch(
             try:
                 progress = watching.look()
             except StorageError:
-                continue  # progress is a courtesy: the next look may work
+                continue  # only the progress display fails; the next try may work
             if progress.files_done > shown:
                 shown = progress.files_done
                 report(progress)
@@ -52,7 +52,7 @@ def watch(
 
 
 def progress_of(groups: Sequence[FileGroup], rows_of: dict[int, int]) -> Progress:
-    """Return the progress when the groups in ``rows_of`` are finished, with that many rows."""
+    """Return the progress if the groups in ``rows_of`` are finished, with these numbers of rows."""
     done = [group for group in groups if group.number in rows_of]
     return Progress(
         files_done=sum(len(group.files) for group in done),
@@ -64,9 +64,9 @@ def progress_of(groups: Sequence[FileGroup], rows_of: dict[int, int]) -> Progres
 
 
 def spark_bar_quieter(spark: Any) -> Callable[[], None] | None:
-    """Return what keeps Spark's own bar from the terminal for half a second; None where it has none.
+    """Return a function that hides Spark's own progress bar for half a second; None if there is no bar.
 
-    Spark decides when it starts whether there is a bar. After ``finishAll`` the bar waits, as it does between two jobs.
+    Spark decides at its start whether there is a bar. After ``finishAll`` the bar waits, as between two jobs.
     """
     if spark is None or not hasattr(spark, "_jsparkSession"):
         return None
@@ -74,7 +74,7 @@ def spark_bar_quieter(spark: Any) -> Callable[[], None] | None:
         found = spark.sparkContext._jsc.sc().progressBar()
         return found.get().finishAll if found.isDefined() else None
     except Exception:
-        return None  # a session that has ended; what needs it says so
+        return None  # the session has ended; other code reports it
 
 
 class _Watching:
@@ -84,7 +84,7 @@ class _Watching:
         self._rows: dict[int, int] = {}
 
     def look(self) -> Progress:
-        """Find the unit tables, the last file of a segment, that have come since the last look."""
+        """Find new unit tables since the last call; the unit table is the last file of a segment."""
         for file in self._storage.list("segments"):
             if file.path.startswith(self._prefix) and file.path.endswith("/units.arrow"):
                 group = int(file.path.removeprefix(self._prefix).partition("-")[0])

@@ -1,8 +1,8 @@
-"""How tasks answer: rows of (kind, name, number, payload).
+"""The results of tasks: rows of (kind, name, number, payload).
 
-result      what the task did, as JSON; number is the group
+result      the result of the task, as JSON; number is the group
 partial     some blocks of a global filter: name is the column, number the range of blocks
-file        a file of the segment, where the task itself could not write it (an index on HDFS, for example);
+file        a file of the segment, if the task could not write it (for example to an index on HDFS);
             name is its path, number the group
 """
 
@@ -27,19 +27,19 @@ _ARROW_SCHEMA = pa.schema(
 
 
 def row(kind: str, name: str, number: int, payload: bytes) -> pa.RecordBatch:
-    """Return one answer."""
+    """Return one row."""
     return pa.RecordBatch.from_pylist(
         [{"kind": kind, "name": name, "number": number, "payload": payload}], schema=_ARROW_SCHEMA
     )
 
 
 def result_row(result: GroupResult) -> pa.RecordBatch:
-    """Return what a task did."""
+    """Return the result of a task."""
     return row("result", "", result.group, msgspec.json.encode(result))
 
 
 class CapturedFiles:
-    """A storage that only keeps what is written, for the driver to write."""
+    """A storage that keeps files in memory, for the driver to write."""
 
     def __init__(self, uri: str) -> None:
         self._uri = uri
@@ -81,7 +81,7 @@ class CapturedFiles:
 
 
 def captured_rows(captured: CapturedFiles, result: GroupResult) -> Iterator[pa.RecordBatch]:
-    """Yield the files that the driver is to write: those of the segment, not those of an attempt started anew."""
+    """Yield the files that the driver must write: those of the segment, not those of a repeated attempt."""
     if result.segment is None:
         return
     for record in (result.segment.units, *(tile.file for tile in result.segment.tiles)):

@@ -1,9 +1,8 @@
-"""Building from Spark's own scan: for formats and file systems that only Spark can read.
+"""Builds from Spark's own scan, for formats and file systems that only Spark can read.
 
-Spark hashes in the JVM where its xxhash64 gives the index's hash at once, and sends the values themselves where it
-does not (decimals).
+Spark computes the index's hash in the JVM with xxhash64. For decimals it sends the values instead.
 
-Rows are brought together and sorted by file, so that a task sees whole files one after the other.
+Rows are sorted by file, so that a task gets whole files one after the other.
 """
 
 from __future__ import annotations
@@ -60,10 +59,10 @@ def scan_tasks(
     files = [file for group in groups for file in group.files]
     frame = read_files(spark, source, files)
     columns = [_sent(spec).alias(f"c{number}") for number, spec in enumerate(plan.columns)]
-    # Not F.col: the data may have a column of this name.
+    # Not F.col: the table may have a column of this name.
     path = metadata_column(frame).getField("file_path").alias("file")
     places = {file.uri: (group.number, i) for group in groups for i, file in enumerate(group.files)}
-    # One partition holds whole groups: the group's number comes from its files, looked up in the task that scans.
+    # One partition has whole groups. The scanning task looks up the group of each file.
     rows = frame.select(path, *columns).mapInArrow(_Numbered(places), _numbered_schema(plan))
     ordered = rows.repartition(len(groups), "group").sortWithinPartitions("group", "file")
     packed = tuple(zlib.compress(pickle.dumps(group), 1) for group in groups)
@@ -72,10 +71,10 @@ def scan_tasks(
 
 @contextmanager
 def session_for_scan(spark: SparkSession, parallelism: int, source: SourceRecord) -> Iterator[None]:
-    """Set what the scan needs, for its time only.
+    """Set what the scan needs until the block ends.
 
-    Files are read as they were when the index was created. And Spark is kept from starting a task for each file that it
-    is told to read: 5,000 took 16 seconds, and now 0.7.
+    Files are read with the settings of the time when the index was created. Spark reads several files per task: with a
+    task for each of 5,000 files, a scan took 16 seconds instead of 0.7.
     """
     discovery = {_DISCOVERY: str(max(FEW_TASKS, 2 * parallelism))}
     with reading_as_built(spark, source), configured(spark, discovery):
@@ -83,7 +82,7 @@ def session_for_scan(spark: SparkSession, parallelism: int, source: SourceRecord
 
 
 def read_files(spark: SparkSession, source: SourceRecord, files: list[TableFile]) -> DataFrame:
-    """Return some files of a table as it is read, without its partition columns."""
+    """Return a DataFrame of some files of a table, without its partition columns."""
     from pyspark.sql.types import StructType
 
     assert source.schema_json is not None
@@ -92,14 +91,14 @@ def read_files(spark: SparkSession, source: SourceRecord, files: list[TableFile]
     partitions = set(source.partition_columns)
     schema = StructType([field for field in schema.fields if field.name not in partitions])
     reader = spark.read.format(source.format).options(**source.options).schema(schema)
-    # A file that Spark skipped would count as empty for good, whatever went wrong with it.
+    # Otherwise a file that Spark skips after an error would be indexed as empty.
     reader = reader.option("ignoreCorruptFiles", "false").option("ignoreMissingFiles", "false")
     s3 = _s3_scheme(spark)
     return reader.load([escape(_with_scheme(file.uri, "s3", s3)) for file in files])
 
 
 def _s3_scheme(spark: SparkSession) -> str:
-    """Return what Spark calls S3. Here it is always s3:, but Hadoop serves s3a: only; EMR adds its own s3:."""
+    """Return the scheme of S3 in Spark. In lakebloom it is always s3:, in Hadoop s3a:; EMR has its own s3:."""
     if is_connect(spark):
         return "s3a" if spark.conf.get(f"spark.hadoop.{_S3_CLASS}", None) is None else "s3"
     context: Any = spark.sparkContext
@@ -111,7 +110,7 @@ def _with_scheme(uri: str, here: str, there: str) -> str:
 
 
 def column_of(path: ColumnPath) -> Column:
-    """Return a column by the parts of its name, whatever is in them."""
+    """Return a column by the parts of its name, which may contain any character."""
     from pyspark.sql import functions as F  # noqa: N812
 
     return F.col(".".join("`" + part.replace("`", "``") + "`" for part in path))
@@ -133,7 +132,7 @@ def _numbered_schema(plan: BuildPlan) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Numbered:
-    """Gives each row the number of its file's group, and the file's place in it."""
+    """Adds the group of each row's file, and the file's position in the group."""
 
     places: dict[str, tuple[int, int]]
 
@@ -171,7 +170,7 @@ class _GroupTask:
 
 
 def _runs(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Cut a sorted batch where the group or the file changes."""
+    """Split a sorted batch where the group or the file changes."""
     if batch.num_rows == 0:
         return
     changes = np.diff(batch.column(0).to_numpy()) | np.diff(batch.column(1).to_numpy())
@@ -213,7 +212,7 @@ class _ScannedSegment:
             self._open = None
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """Write the segment and yield what the driver must know."""
+        """Write the segment, and yield what the driver needs."""
         self._end_unit()
         for file in sorted(self._empty):
             self._builder.add_empty(self.group.files[file])
@@ -228,7 +227,7 @@ class _ScannedSegment:
 
 
 def with_empty(result: BuildResult, plan: BuildPlan, storage: Storage, groups: Sequence[FileGroup]) -> BuildResult:
-    """Add the segments of groups whose files have no rows: these sent nothing to any task."""
+    """Add the segments of groups whose files have no rows: no task got these groups."""
     present = {done.group for done in result.groups}
     added = [_empty(plan, group, storage) for group in groups if group.number not in present]
     return replace(result, groups=sorted([*result.groups, *added], key=lambda done: done.group))
