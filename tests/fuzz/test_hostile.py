@@ -16,6 +16,7 @@ import pytest
 from tests.spark.processes import environment
 
 pytest.importorskip("lance", reason="part of the cases are Lance files")
+pytestmark = pytest.mark.slow
 
 CASES = int(os.environ.get("LAKEBLOOM_HOSTILE", "300"))
 MINUTES = float(os.environ.get("LAKEBLOOM_MINUTES", "60"))

@@ -14,6 +14,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from lakebloom import BloomIndexConfig
 from lakebloom.errors import IndexNotFoundError, IndexStateError, LakebloomError
 from tests.fuzz.stress import TYPES
@@ -68,6 +70,7 @@ def versions(lake: Lake) -> list[int]:
     return [record.version for record in lake.open().history(NAME)]
 
 
+@pytest.mark.slow
 def test_kills_and_rivals(tmp_path: Path) -> None:
     lake = Lake(tmp_path, TYPES)
     lake.fill(range(3))

@@ -14,13 +14,12 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakebloom import Lakebloom
-from lakebloom.index.catalog import Catalog
 from lakebloom.predicate.reasons import Reason
 from tests.hints.registry import Registry
 from tests.hints.world import FILES, World
 from tests.spark.skipping.support import configured
 from tests.spark.skipping.test_failures import Hanging
-from tests.spark.support import fresh_name, write
+from tests.spark.support import fresh_name, reopen, write
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -252,10 +251,9 @@ def _(world: World) -> None:
 
 @case("TIMED_OUT")
 def _(world: World) -> None:
-    answers, sound = threading.Event(), world.lake._catalog
+    answers = threading.Event()
     world.lake.disable()
-    world.lake._catalog = Catalog(sound.location, wrap=lambda storage: Hanging(storage, answers))  # type: ignore[return-value]
-    world.lake._readers.clear()
+    reopen(world.lake, lambda storage: Hanging(storage, answers))
     try:
         with configured(world.spark, {"spark.lakebloom.query.timeoutMs": "50"}):
             world.lake.enable()

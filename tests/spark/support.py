@@ -12,14 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakebloom.index.catalog import Catalog
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.store.tiles import read_tile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from lakebloom import Lakebloom
     from lakebloom.predicate.tree import Predicate
+    from lakebloom.spark.rule.install import Skipping
 
 
 def write(path: Path, columns: Mapping[str, Any], **options: Any) -> Path:
@@ -59,8 +61,20 @@ def fresh_name() -> str:
     return f"n{uuid.uuid4().hex[:12]}"
 
 
+def rule_of(lake: Lakebloom) -> Skipping:
+    """The rule of a lake that has had one, and its callbacks."""
+    assert lake._skipping is not None
+    return lake._skipping
+
+
+def reopen(lake: Lakebloom, wrap: Callable[[Any], Any] = lambda storage: storage) -> None:
+    """Let a lake know of its indexes what a new process knows, and reach them through another storage."""
+    lake._catalog = Catalog(lake.location, wrap=wrap)
+    lake._readers.clear()
+
+
 def snapshot(lake: Lakebloom, name: str) -> Snapshot:
-    index = lake._catalog.index(name)
+    index = lake.catalog.index(name)
     return Snapshot(index.storage, index.log.newest())
 
 

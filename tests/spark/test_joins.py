@@ -21,7 +21,7 @@ from lakebloom.predicate.reasons import Reason
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.spark.build.expressions import canonical_hash
 from tests.spark.skipping.support import configured
-from tests.spark.support import fresh_name, write
+from tests.spark.support import fresh_name, rule_of, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -179,8 +179,7 @@ class TestStaysOut:
         query = orders.join(spark.read.parquet(str(tmp_path / "t")), "k")
         assert query.count() == 6
         assert lake.explain(query).joins == ()
-        assert lake._skipping is not None
-        assert lake._skipping.joins.asked == 0
+        assert rule_of(lake).joins.asked == 0
         lake.disable()
 
 
@@ -374,7 +373,7 @@ def test_queries_about_two_columns_of_an_index_at_the_same_time(
         return more.join(two, more.k == two[column]).count()
 
     assert count("a") == 100
-    callback = lake._rule().joins
+    callback = rule_of(lake).joins
     answer = callback.apply
     others: list[int] = []
 

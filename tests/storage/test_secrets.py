@@ -82,7 +82,7 @@ def azure(host: str, **more: str) -> dict[str, str]:
 def asked(location: str, options: dict[str, str]) -> Callable[[], object]:
     def ask() -> None:
         lake = Lakebloom(location=location, options=options)
-        sys.stdout.write(f"{lake!r} {lake} {lake._catalog.options!r} {lake._catalog.options}")
+        sys.stdout.write(f"{lake!r} {lake} {lake.catalog.options!r} {lake.catalog.options}")
         with pytest.raises(LakebloomError):
             lake.index("i")
         lake.lookup("i", col("k") == 1)

@@ -31,6 +31,7 @@ def assert_nothing_lost(uri: str, options: Mapping[str, str], won: list[list[int
             assert log.read(version).summary[f"writer {writer}"] == count, "built on everything before it"
 
 
+@pytest.mark.slow
 def test_processes_on_local_disk(tmp_path: Path) -> None:
     uri = f"file://{tmp_path}/i"
     Log(open_storage(uri), "i").create(entry())

@@ -85,6 +85,7 @@ def shifted(data: bytes, rng: random.Random) -> bytes:
 WAYS = [flipped, overwritten, zeroed, cut, lengthened, shifted]
 
 
+@pytest.mark.slow
 def test_random_damage_never_gives_a_wrong_answer(lake: Lake, storage: Storage) -> None:
     expected = answers(lake.open())
     assert_answers(lake, QUESTIONS)

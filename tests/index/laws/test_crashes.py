@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from lakebloom.index.catalog import Catalog
 
+pytestmark = pytest.mark.slow
 QUESTIONS = questions([25])[:3]
 PLAIN = BloomIndexConfig(NAME, ["k", "n"], fpp=0.01)
 OTHER = BloomIndexConfig(NAME, ["s"], fpp=1e-4, granularity="row_group")

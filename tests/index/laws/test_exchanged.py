@@ -64,6 +64,7 @@ def outcomes(lake: Lake) -> tuple[int, int]:
     return wrong, refused
 
 
+@pytest.mark.slow
 def test_exchanged_tiles_answer_nothing(lake: Lake) -> None:
     storage = storage_of(lake)
     pairs = exchanged(lake)
@@ -84,6 +85,7 @@ def test_exchanged_tiles_answer_nothing(lake: Lake) -> None:
     assert outcomes(lake) == (0, 0)
 
 
+@pytest.mark.slow
 def test_exchanged_rows_of_one_tile_answer_nothing(lake: Lake) -> None:
     """With their checksums: as a write that went to the wrong place would leave them."""
     storage = storage_of(lake)

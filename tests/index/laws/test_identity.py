@@ -205,6 +205,7 @@ class _OnS3(LocalBuilder):
         return list_files(source.locations, self._options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("same_size", [True, False])
 def test_objects_that_are_overwritten_in_the_same_second(
     s3_options: dict[str, str], tmp_path: Path, *, same_size: bool

@@ -261,6 +261,7 @@ def groups_of(*kinds: str, vacuums: int = 1) -> list[tuple[str, ...]]:
     return [g for g in itertools.combinations_with_replacement(kinds, 3) if g.count("vacuum") <= vacuums]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["none", "active", "deleted"])
 def test_log_entries_that_are_vacuumed_at_once(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without any grace. A second vacuum would take the last trace of a removed index, which only grace protects."""
@@ -270,6 +271,7 @@ def test_log_entries_that_are_vacuumed_at_once(state: str, monkeypatch: pytest.M
     assert explored(groups, state, monkeypatch) > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("state", "group", "hint"), SLEEPERS)
 def test_writers_that_sleep_while_their_number_goes(
     state: str, group: tuple[str, ...], hint: int | None, monkeypatch: pytest.MonkeyPatch
@@ -277,6 +279,7 @@ def test_writers_that_sleep_while_their_number_goes(
     assert explored([group], state, monkeypatch, hint=hint) > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["none", "active", "deleted", "removed"])
 def test_files_are_there_as_long_as_they_are_named(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     groups = groups_of("replace", "create", "vacuum", "delete", "restore")

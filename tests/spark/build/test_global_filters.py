@@ -135,12 +135,18 @@ def test_a_small_cap(lake: Lakebloom, tmp_path: Path, set_conf: Callable[[str, s
     ],
 )
 def test_wrong_keys(
-    lake: Lakebloom, tmp_path: Path, set_conf: Callable[[str, str], None], key: str, value: str, message: str
+    spark: SparkSession,
+    lake: Lakebloom,
+    tmp_path: Path,
+    set_conf: Callable[[str, str], None],
+    key: str,
+    value: str,
+    message: str,
 ) -> None:
     table = keys(tmp_path / "t", range(10))
     set_conf(key, value)
     with pytest.raises(InvalidArgumentError, match=message):
         lake.create_index(table, BY_K)
     with pytest.raises(InvalidArgumentError, match=message):
-        Lakebloom(lake._spark)
+        Lakebloom(spark)
     assert not (tmp_path / "indexes").exists()

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyspark.sql.functions import lit
 
+from tests.spark.support import rule_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -126,14 +128,13 @@ def plan_of(frame: DataFrame) -> str:
 def trees(lake: Lakebloom, frame: DataFrame) -> list[Any]:
     """What the scans of a query ask, each as a predicate tree; None where there is no condition."""
     jdf: Any = frame._jdf
-    assert lake._skipping is not None
-    described = json.loads(lake._skipping.rule.describe(jdf.queryExecution().optimizedPlan()))
+    described = json.loads(rule_of(lake).rule.describe(jdf.queryExecution().optimizedPlan()))
     return [scan["question"]["predicate"] for scan in described]
 
 
 def callbacks(lake: Lakebloom) -> int:
     """How often Python was asked so far."""
-    return 0 if lake._skipping is None else lake._skipping.callback.asked
+    return 0 if lake._skipping is None else rule_of(lake).callback.asked
 
 
 def size_of(frame: DataFrame) -> int:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom
-from lakebloom.index.catalog import Catalog
 from tests.spark.skipping.support import EXACT, callbacks, rows, skipping
-from tests.spark.support import write
+from tests.spark.support import reopen, write
 from tests.storage.faults import FaultyStorage
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ class Counted:
     def __init__(self, spark: SparkSession, home: Path) -> None:
         self._recorders: list[FaultyStorage] = []
         self.lake = Lakebloom(spark, home / "indexes")
-        self.lake._catalog = Catalog(home / "indexes", wrap=self._wrap)
+        reopen(self.lake, self._wrap)
 
     def _wrap(self, storage: Storage) -> FaultyStorage:
         self._recorders.append(FaultyStorage(storage))

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom
-from lakebloom.index.catalog import Catalog
 from lakebloom.index.query import scans
 from lakebloom.predicate.reasons import Reason
 from tests.index.laws.test_corruption import WAYS
 from tests.spark.skipping.support import EXACT, configured, each, files_read, rows, skipping
-from tests.spark.support import keys
+from tests.spark.support import keys, reopen, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,12 +53,6 @@ def index_files(home: Path, pattern: str) -> list[Path]:
     return sorted(path for path in (home / "indexes/x").rglob(pattern) if path.is_file())
 
 
-def forget(lake: Lakebloom) -> None:
-    """Let a lake know of its index what a new process knows."""
-    lake._readers.clear()
-    lake._catalog._open.clear()
-
-
 DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "tiles cut": ("*.tile.arrow", lambda data: data[: len(data) // 2]),
     "tiles overwritten": ("*.tile.arrow", lambda data: bytes(len(data))),
@@ -88,7 +81,7 @@ def test_damage(
             path.unlink()  # a new file, so that what is mapped into memory stays
             path.write_bytes(change(data))
             assert path.read_bytes() != data
-        forget(lake)
+        reopen(lake)
         for _ in range(3):
             frame = query()
             assert rows(frame) == expected
@@ -151,8 +144,7 @@ def test_a_storage_that_hangs(
     answers = threading.Event()
     expected = rows(query())
     with configured(spark, {"spark.lakebloom.query.timeoutMs": "50"}), skipping(lake):
-        lake._catalog = Catalog(tmp_path / "indexes", wrap=lambda storage: Hanging(storage, answers))  # type: ignore[return-value]
-        lake._readers.clear()
+        reopen(lake, lambda storage: Hanging(storage, answers))
         assert rows(query()) == expected
         for _ in range(3):  # it is left alone for a while
             assert rows(query()) == expected
@@ -160,9 +152,8 @@ def test_a_storage_that_hangs(
         assert len(warnings(caplog)) == 1
         assert "TIMED_OUT" in warnings(caplog)[0]
         answers.set()
-    assert lake._skipping is not None
     monkeypatch.setattr(scans, "_REST_S", 0.0)
-    lake._skipping.callback._advisor._resting_until_s.clear()
+    rule_of(lake).advisor.wake()
     with skipping(lake):
         assert files_read(query()) == ["1.parquet"]
 
@@ -173,7 +164,7 @@ def test_a_storage_that_hangs_while_skipping_is_enabled(
     """enable() and explain come back, queries read everything, and the index is said to have timed out."""
     expected = rows(query())
     answers = threading.Event()
-    lake._catalog = Catalog(tmp_path / "indexes", wrap=lambda storage: Hanging(storage, answers))  # type: ignore[return-value]
+    reopen(lake, lambda storage: Hanging(storage, answers))
     with configured(spark, {"spark.lakebloom.query.timeoutMs": "50"}), skipping(lake):
         frame = query()
         (scan,) = lake.explain(frame).scans
@@ -190,8 +181,7 @@ def test_a_callback_that_raises(
 ) -> None:
     expected = rows(query())
     with skipping(lake):
-        assert lake._skipping is not None
-        advisor = lake._skipping.callback._advisor
+        advisor = rule_of(lake).advisor
         with monkeypatch.context() as patch:
             patch.setattr(advisor, "ask", lambda *_: 1 / 0)
             for _ in range(3):
@@ -206,9 +196,8 @@ def test_an_answer_that_makes_no_sense(
 ) -> None:
     expected = rows(query())
     with skipping(lake):
-        assert lake._skipping is not None
         with monkeypatch.context() as patch:
-            patch.setattr(lake._skipping.callback, "apply", lambda _: reply)
+            patch.setattr(rule_of(lake).callback, "apply", lambda _: reply)
             frame = query()
             assert rows(frame) == expected
             assert len(files_read(frame)) == FILES
@@ -255,11 +244,11 @@ def test_random_damage_under_running_queries(spark: SparkSession, lake: Lakebloo
         try:
             for number in range(12):
                 if number % 3 == 0:  # as a new process has it
-                    forget(lake)
+                    reopen(lake)
                 assert rows(each(frame, predicates)) == expected
         finally:
             stop.set()
             thread.join()
         assert broken > 10
-        forget(lake)
+        reopen(lake)
         assert files_read(frame.where("k = 1")) == ["1.parquet"]

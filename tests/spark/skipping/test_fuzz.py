@@ -50,7 +50,7 @@ class Table:
         self._names = [f"i{number}" for number in range(len(case.indexes))]
         for name, index in zip(self._names, case.indexes, strict=True):
             config = BloomIndexConfig(name, index.columns, fpp=index.fpp, granularity=index.granularity)
-            create_index(workshop(self.lake._catalog), record, config)
+            create_index(workshop(self.lake.catalog), record, config)
         for action, file in case.actions:
             self._do(action, file)
 
@@ -84,7 +84,7 @@ class Table:
             case "refresh" | "refresh fully":
                 for name in self._names:
                     mode = "quick" if action == "refresh" else "full"
-                    refresh_index(workshop(self.lake._catalog), name, mode)  # type: ignore[arg-type]
+                    refresh_index(workshop(self.lake.catalog), name, mode)  # type: ignore[arg-type]
             case "optimize":
                 for name in self._names:
                     self.lake.optimize_index(name)
