@@ -6,40 +6,40 @@ import json
 import random
 from typing import Any
 
-__all__ = ["HOSTILE_VALUES", "damaged", "with_hostile_value"]
+__all__ = ["HOSTILE_VALUES", "cut", "damaged", "flipped", "lengthened", "shifted", "with_hostile_value"]
 
 
-def _flipped(data: bytes, rng: random.Random) -> bytes:
+def flipped(data: bytes, rng: random.Random) -> bytes:
     at = rng.randrange(len(data))
     return data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]
 
 
-def _overwritten(data: bytes, rng: random.Random) -> bytes:
+def overwritten(data: bytes, rng: random.Random) -> bytes:
     at = rng.randrange(len(data))
     count = min(len(data) - at, rng.choice([1, 2, 4, 8, 64]))
     fill = rng.choice([rng.randbytes(count), b"\xff" * count, b"\x00" * count, b"\x7f" * count])
     return data[:at] + fill + data[at + count :]
 
 
-def _cut(data: bytes, rng: random.Random) -> bytes:
+def cut(data: bytes, rng: random.Random) -> bytes:
     return data[: rng.randrange(len(data))]
 
 
-def _lengthened(data: bytes, rng: random.Random) -> bytes:
+def lengthened(data: bytes, rng: random.Random) -> bytes:
     return data + rng.randbytes(rng.randrange(1, 64))
 
 
-def _shifted(data: bytes, rng: random.Random) -> bytes:
+def shifted(data: bytes, rng: random.Random) -> bytes:
     at = rng.randrange(len(data))
     return data[:at] + rng.randbytes(1) + data[at:-1]
 
 
-def _repeated(data: bytes, rng: random.Random) -> bytes:
+def repeated(data: bytes, rng: random.Random) -> bytes:
     low, high = sorted(rng.choices(range(len(data) + 1), k=2))
     return data[:high] + data[low:high] * rng.randrange(1, 4) + data[high:]
 
 
-_WAYS = [_flipped, _overwritten, _overwritten, _cut, _lengthened, _shifted, _repeated]
+_WAYS = [flipped, overwritten, overwritten, cut, lengthened, shifted, repeated]
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:

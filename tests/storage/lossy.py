@@ -6,10 +6,10 @@ It stands between a client and a real server, so that retries, connection errors
 from __future__ import annotations
 
 import enum
-import http.client
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from tests.storage.http_server import Handler, forwarded, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,61 +37,33 @@ class LossyProxy:
         self._meets_probes = meets_probes
         self.requests: list[str] = []
         self._faults = iter(faults)
-        self._upstream = upstream.removeprefix("http://")
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
-
-    @property
-    def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._upstream = upstream
+        self._exit = ExitStack()
 
     def __enter__(self) -> LossyProxy:
-        self._thread.start()
+        self.endpoint = f"http://{self._exit.enter_context(serving(self._handler()))}"
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self._exit.close()
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
+    def _handler(self) -> type[Handler]:
         proxy = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Lossy(Handler):
             def answer(self) -> None:
                 proxy.requests.append(self.command)
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                body = self.body()
                 is_probe = ".lakebloom-" in self.path and not proxy._meets_probes
                 is_hit = self.command == "PUT" and not is_probe
                 fault = next(proxy._faults, Fault.NONE) if is_hit else Fault.NONE
                 if fault is Fault.REQUEST_LOST:
                     self.close_connection = True
                     return
-                response, content = proxy._forward(self, body)
+                status, headers, content = forwarded(self, proxy._upstream, body, self.headers)
                 if fault is Fault.ANSWER_LOST:
                     self.close_connection = True
                     return
-                self.send_response(503 if fault is Fault.ANSWER_503 else response.status)
-                for name, value in response.getheaders():
-                    if name.lower() not in {"content-length", "transfer-encoding", "connection", "server", "date"}:
-                        self.send_header(name, value)
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                if self.command != "HEAD":
-                    self.wfile.write(content)
+                self.reply(503 if fault is Fault.ANSWER_503 else status, headers, content)
 
-            do_DELETE = do_GET = do_HEAD = do_POST = do_PUT = answer  # noqa: N815 - http.server's names
-
-            def log_message(self, *args: Any) -> None:
-                pass
-
-        return Handler
-
-    def _forward(self, request: BaseHTTPRequestHandler, body: bytes) -> tuple[http.client.HTTPResponse, bytes]:
-        connection = http.client.HTTPConnection(self._upstream)
-        try:
-            connection.request(request.command, request.path, body, dict(request.headers))
-            response = connection.getresponse()
-            return response, response.read()
-        finally:
-            connection.close()
+        return Lossy

@@ -9,13 +9,11 @@ import json
 import logging
 import os
 import sys
-import threading
 import traceback
 from contextlib import redirect_stderr, redirect_stdout
 from html import escape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from unittest import mock
 
 import pytest
@@ -27,6 +25,7 @@ from lakebloom import Lakebloom, LakebloomError, col
 from lakebloom.cli.main import main
 from lakebloom.display.secrets import without_secrets
 from lakebloom.storage.objects.redaction import StorageOptions
+from tests.storage.http_server import Handler, serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,32 +40,17 @@ ANY = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), min_size=6,
 def echo() -> Iterator[str]:
     """The endpoint of a store that repeats every request in its refusal, in several ways."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Echo(Handler):
         def answer(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.body()
             headers = "".join(
                 f"<{escape(name)}>{escape(value)}</{escape(name)}>" for name, value in self.headers.items()
             )
             text = f"<Error><Code>InvalidToken</Code><Message>{self.path} {dict(self.headers)}</Message>{headers}"
-            content = (text + json.dumps(dict(self.headers)) + str(self.headers) + "</Error>").encode()
-            self.send_response(400)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(content)
+            self.reply(400, [], (text + json.dumps(dict(self.headers)) + str(self.headers) + "</Error>").encode())
 
-        do_DELETE = do_GET = do_HEAD = do_POST = do_PUT = answer  # noqa: N815 - http.server's names
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Echo) as address:
+        yield address
 
 
 def options_for(host: str, **more: str) -> dict[str, str]:

@@ -15,6 +15,7 @@ from lakebloom import BloomIndexConfig, Lakebloom, col, errors
 from lakebloom.index.query.reader import Reader
 from lakebloom.store.entries import encode_entry, entry_path
 from lakebloom.store.files import write_blob
+from tests.fuzz.damage import cut, flipped, lengthened, shifted
 from tests.index.lake import NAME, Lake, assert_answers, questions
 
 if TYPE_CHECKING:
@@ -54,11 +55,6 @@ def outcome(reader: Lakebloom, expected: list[object]) -> str:
 # Damage at random
 
 
-def flipped(data: bytes, rng: random.Random) -> bytes:
-    at = rng.randrange(len(data))
-    return data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]
-
-
 def overwritten(data: bytes, rng: random.Random) -> bytes:
     at = rng.randrange(len(data))
     return data[:at] + rng.randbytes(min(len(data) - at, rng.randrange(1, 64))) + data[at + 64 :]
@@ -67,19 +63,6 @@ def overwritten(data: bytes, rng: random.Random) -> bytes:
 def zeroed(data: bytes, rng: random.Random) -> bytes:
     low, high = sorted(rng.choices(range(len(data) + 1), k=2))
     return data[:low] + bytes(high - low) + data[high:]
-
-
-def cut(data: bytes, rng: random.Random) -> bytes:
-    return data[: rng.randrange(len(data))]
-
-
-def lengthened(data: bytes, rng: random.Random) -> bytes:
-    return data + rng.randbytes(rng.randrange(1, 64))
-
-
-def shifted(data: bytes, rng: random.Random) -> bytes:
-    at = rng.randrange(len(data))
-    return data[:at] + rng.randbytes(1) + data[at:-1]
 
 
 WAYS = [flipped, overwritten, zeroed, cut, lengthened, shifted]

@@ -5,11 +5,8 @@ A proxy in front of a real server plays the stores: what it does to a PUT with I
 
 from __future__ import annotations
 
-import http.client
-import threading
 import uuid
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,6 +14,7 @@ from lakebloom.errors import LakebloomError, StorageError
 from lakebloom.storage import open_storage
 from lakebloom.store.log import Log
 from tests.storage.conftest import BUCKET, s3_options_for
+from tests.storage.http_server import Handler, forwarded, serving
 from tests.storage.lossy import Fault, LossyProxy
 from tests.store.examples import entry
 
@@ -37,63 +35,34 @@ class FaultyStore:
 
     def __init__(self, upstream: str, status: int | None, replaces: bool) -> None:
         self.paths: set[str] = set()
-        store, host = self, upstream.removeprefix("http://")
+        store = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Faulty(Handler):
             def answer(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                body = self.body()
                 headers = {k: v for k, v in self.headers.items() if k.lower() != "if-none-match"}
                 is_conditional = "if-none-match" in map(str.lower, self.headers)
                 is_second = is_conditional and (self.path in store.paths or status == 501)
                 if self.command == "PUT":
                     store.paths.add(self.path)
                 if is_second and not replaces:
-                    self.reply(status or 200, [], b"")
+                    self.reply(status or 200, [("ETag", '"1"')], b"")
                     return
-                connection = http.client.HTTPConnection(host)
-                connection.request(self.command, self.path, body, headers)
-                response = connection.getresponse()
-                content = response.read()
-                connection.close()
-                code = status if is_second and status is not None else response.status
-                self.reply(code, response.getheaders(), content)
+                code, found, content = forwarded(self, upstream, body, headers)
+                if not any(name.lower() == "etag" for name, _ in found):
+                    found.append(("ETag", '"1"'))
+                self.reply(status if is_second and status is not None else code, found, content)
 
-            def reply(self, code: int, headers: list[tuple[str, str]], content: bytes) -> None:
-                self.send_response(code)
-                for name, value in headers:
-                    if name.lower() not in {"content-length", "transfer-encoding", "connection", "server", "date"}:
-                        self.send_header(name, value)
-                if not any(name.lower() == "etag" for name, _ in headers):
-                    self.send_header("ETag", '"1"')
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                if self.command != "HEAD":
-                    self.wfile.write(content)
-
-            do_DELETE = do_GET = do_HEAD = do_POST = do_PUT = answer  # noqa: N815 - http.server's names
-
-            def log_message(self, *args: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
-        self.thread.start()
-
-    @property
-    def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_address[1]}"
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
+        self.handler = Faulty
+        self.endpoint = ""
 
 
 @pytest.fixture(params=STORES)
 def faulty(request: pytest.FixtureRequest, s3_endpoint: str) -> Iterator[FaultyStore]:
     store = FaultyStore(s3_endpoint, *STORES[request.param])
-    yield store
-    store.close()
+    with serving(store.handler) as address:
+        store.endpoint = f"http://{address}"
+        yield store
 
 
 def test_no_commit_is_made_to_a_store_that_lets_two_writers_through(faulty: FaultyStore) -> None:
