@@ -50,7 +50,7 @@ check: $(STAMP) ## lint and types only
 fast: $(STAMP) ## the tests that need no Spark, in two processes, in about a minute
 	@$(BIN)/python -m pytest -m "$(FAST)" $(TWO)
 
-demo: $(STAMP) ## what lakebloom does, on your screen; VERSION=3.5.9 on another Spark
+demo: $(STAMP) ## show what lakebloom does; VERSION=3.5.9 on another Spark
 	@. tools/java && $(BIN)/python $(if $(VERSION),tools/compat --demo $(VERSION),-m lakebloom.cli.commands.demo)
 
 bench: $(BENCH_STAMP) ## all benches in one run, half an hour; writes docs/BENCHMARKS.md and docs/latency.svg
@@ -59,7 +59,7 @@ bench: $(BENCH_STAMP) ## all benches in one run, half an hour; writes docs/BENCH
 bench-kernels: $(BENCH_STAMP) ## hashing and filtering against Arrow C++ and rbloom
 	@$(BIN)/python -m bench.kernels
 
-bench-start: $(BENCH_STAMP) ## importing the package, verbs that need no Spark, and the first index of a session
+bench-start: $(BENCH_STAMP) ## importing the package, commands that need no Spark, and the first index of a session
 	@. tools/java && $(BIN)/python -m bench.start
 
 bench-build: $(BENCH_STAMP) ## building an index against scanning, rewriting and Lance
@@ -71,7 +71,7 @@ bench-needle: $(BENCH_STAMP) ## looking keys up in Spark, with and without lakeb
 bench-large: $(BENCH_STAMP) ## one key in files of real size, 3 GB, in Spark and without; not part of make bench
 	@. tools/java && $(BIN)/python -m bench.large
 
-bench-embed: $(BENCH_STAMP) ## embedding filters into a lake against copying and reading it, and writing it anew
+bench-embed: $(BENCH_STAMP) ## embedding filters into a lake against copying, reading and rewriting it
 	@. tools/java && $(BIN)/python -m bench.embed
 
 bench-lookup: $(BENCH_STAMP) ## rows by key without Spark against DuckDB, DataFusion, Polars, PyArrow and Lance
@@ -91,10 +91,10 @@ fuzz: $(STAMP) ## random queries (N=3000), hostile files (HOSTILE=10000), kills 
 		LAKEBLOOM_MINUTES=$(or $(MINUTES),10) LAKEBLOOM_SEED=$(or $(SEED),$$$$) \
 		$(BIN)/python -m pytest tests/fuzz tests/index/laws/test_protocol.py tests/spark/skipping/test_fuzz.py
 
-bench-join: $(BENCH_STAMP) ## a join whose rows have mostly no partner, with and without
+bench-join: $(BENCH_STAMP) ## a join in which most rows have no match, with and without lakebloom
 	@. tools/java && $(BIN)/python -m bench.join
 
-newcomer: $(STAMP) ## a first hour from a wheel in an empty environment, every message compared; UPDATE=1 rewrites them
+newcomer: $(STAMP) ## play a first hour from a wheel in an empty environment, and compare all messages; UPDATE=1 rewrites them
 	@. tools/java && . tools/chromium && $(BIN)/python -m tests.newcomer.play $(newcomer_options)
 
 api: $(STAMP) ## write docs/API.md from the docstrings

@@ -13,10 +13,10 @@ from bench.results import HEADINGS, Outcome, Result, versions
 
 _INTRODUCTION = """# Benchmarks
 
-Written by `make bench`; not edited by hand. Every answer is compared before any time is. Methods that are compared ran
-in turn in one run, on the same generated data, which was in the page cache. Parameters and seeds are in
-`bench/parameters.py`. A bar with <= is for ours / theirs, one with >= for theirs / ours; where there is no peer it is
-for our own figure. A ratio counts as it is printed, with three digits. Rows without a bar only inform.
+`make bench` writes this page. Results are checked before times are compared. Compared methods ran in turn in one run,
+on the same generated data, which was in the page cache. Parameters and seeds are in `bench/parameters.py`. A bar with
+<= limits ours / theirs, a bar with >= limits theirs / ours; without a peer it limits our own figure. Ratios are
+compared with the three digits that are printed. Rows without a bar are for information.
 """
 _TITLES = {
     "start": "From nothing to a first result",
@@ -24,58 +24,55 @@ _TITLES = {
     "build": "Building and refreshing an index",
     "needle": "Keys in Spark",
     "lookup": "Rows by key without Spark",
-    "join": "A join of which nine rows in ten have no partner",
+    "join": "A join in which nine of ten rows have no match",
     "embed": "Embedding filters into a lake",
     "scale": "How costs grow",
     "size": "Bytes for each distinct value",
 }
 _LIMITS = {
     "start": """
-        Python's own start, and the modules that a verb needs: rich and typer for all of them, PyArrow and
+        Python's own start, and the modules that a command needs: rich and typer for all of them, PyArrow and
         numpy for those that read files. With Spark: the start of its session, and Spark's first look at the
         Parquet files, for which it runs its first job; explaining also compiles the rule.
     """,
     "kernels": """
-        XXH64 and its multiplications while a filter fits into the cache; beyond it, one miss for
-        each value, of which several are under way at a time. The first result of a process waits
-        for numba to load.
+        XXH64 and its multiplications while a filter fits into the cache; larger filters have one cache miss for
+        each value, several at a time. The first result of a process waits for numba to load.
     """,
     "build": """
-        Reading and decoding the columns with PyArrow, which is a row of the table. Hashing,
-        inserting and writing come on top, and a Spark job's start and end. A refresh lists the
-        table and compares it with the index, and runs a job for the new files.
+        Reading and decoding the columns with PyArrow, which is a row of the table. Hashing, inserting and
+        writing come on top, and a Spark job's start and end. A refresh lists the table and compares it with the
+        index, and runs a job for the new files.
     """,
     "needle": """
-        Spark: planning, scheduling and collecting a job that reads one file. The index is asked
-        within the planning, so more files change next to nothing.
+        Spark: planning, scheduling and collecting a job that reads one file. The index is probed during
+        planning, so the number of files hardly matters.
     """,
     "lookup": """
-        *Present key:* PyArrow's reading of the one file, a row of the table: Snappy and decoding of
-        the key column, then of the others. *100 keys:* the same for each of their files, on all
-        cores, and for a file in four that is read in vain, as the automatic rate has it. *Absent
-        key:* a few hundred calls in Python, each of which finds the caches of the processor full of
-        what other engines left. *Whole process:* loading numpy
-        and PyArrow, a row of the table; the rest are lakebloom's own modules, listing the table,
-        and the end of the process. *A million units:* 32 bytes of each unit come from memory for
-        each layer that is asked.
+        *Present key:* PyArrow's reading of the one file, a row of the table: Snappy and decoding of the key
+        column, then of the others. *100 keys:* the same for each of their files, on all cores, and for 0.25
+        unnecessary files per key, which is the automatic rate. *Absent key:* a few hundred calls in Python,
+        with processor caches that other engines have filled. *Whole process:* loading numpy and PyArrow, a row
+        of the table; the rest are lakebloom's own modules, listing the table, and the end of the process. *A
+        million units:* 32 bytes of each unit come from memory for each layer that is probed.
     """,
     "join": """
-        Spark's scan of the large side, and the eight tests of a bit for each of its rows. What is
-        shuffled is next to what must be.
+        Spark's scan of the large side, and the eight tests of a bit for each of its rows. Little more is
+        shuffled than necessary.
     """,
     "embed": """
-        Reading the column and copying the file, of which the limit in the table consists.
+        Reading the column and copying the file; the limit in the table consists of these two.
     """,
     "scale": """
-        Opening makes an object for each file. The first question about a block computes its
-        checksums. Builds of tiny files are bound by opening them, refreshes by listing the table.
+        Opening makes an object for each file. The first lookup of a block computes its checksums. Builds of
+        tiny files are bound by opening them, refreshes by listing the table.
     """,
     "size": """
-        The filters' own bits: at the same rate a split block filter is a split block filter. Where
-        ours are smaller they have no power of two to fill, or two layers. Each tile has 0.8 kB of
-        framing, which many files share, and files of one tile share the size of the largest. Ours were
-        asked for the rate that the peer's bits show, plus two standard errors of it; what both let through
-        was counted, and ours must not be more than chance makes it.
+        The filters' own bits: at the same rate a split block filter is a split block filter. Where ours are
+        smaller they have no power of two to fill, or two layers. Each tile has 0.8 kB of framing, which many
+        files share, and files of one tile share the size of the largest. Ours were built for the rate that the
+        peer's bits show, plus two standard errors; false positives of both were counted, and ours must not be
+        significantly more.
     """,
 }
 
