@@ -19,7 +19,7 @@ from rich.console import Console
 
 from bench.parameters import Scale
 from bench.results import Result, table
-from bench.scale.units import NAME, Shape, entry, write_units
+from bench.scale.units import NAME, Shape, commit, write_units
 from lakebloom import Lakebloom, Sbbf, col
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.lookup.file_reads import Unindexed
@@ -136,7 +136,7 @@ def _lookups(options: dict[str, str], traffic: Traffic) -> dict[str, Traffic]:
     writer.add_tile(0, list(range(OBJECTS)), [np.stack([one.words for one in filters], axis=1)])
     files = list_files([table_uri], options)
     record = writer.finish([Unit(file, 0, ROWS, 0, 1, (ColumnFacts(0),)) for file in files], ["bigint"], FPP)
-    index.log.create(entry((record,), table_uri))
+    index.log.create(commit((record,), table_uri))
     lake = Lakebloom(location=location, options=options)
     counts = {}
     for what, home, unindexed in LOOKUPS:

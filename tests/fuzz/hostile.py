@@ -31,7 +31,7 @@ import lakebloom.parquet
 from lakebloom import BloomIndexConfig, col
 from lakebloom.errors import LakebloomError
 from lakebloom.parquet.inspection import inspect_file
-from lakebloom.store.entries import entry_path
+from lakebloom.store.commits import entry_path
 from lakebloom.store.records import FORMAT_VERSION
 from tests.fuzz.damage import damaged, with_hostile_value
 from tests.index.lake import NAME, Lake
@@ -55,7 +55,7 @@ class Index:
         self.lake.fill([3])
         self.lake.refresh()
         self.root = Path(self.lake.location) / NAME
-        self.entry = self.lake.entry()
+        self.commit = self.lake.entry()
         self.whole = {path: path.read_bytes() for path in sorted(self.root.rglob("*")) if path.is_file()}
         self.tables = {path: path.read_bytes() for path in sorted(self.lake.table.iterdir())}
         self.right = self.answers()
@@ -92,7 +92,7 @@ class Index:
             if path.read_bytes() != data:
                 path.write_bytes(data)
 
-    def write_entry(self, body: bytes, version: int) -> None:
+    def write_commit(self, body: bytes, version: int) -> None:
         head = msgspec.json.encode({"lakebloom": FORMAT_VERSION, "crc32": zlib.crc32(body)})
         (self.root / entry_path(version)).write_bytes(head + b"\n" + body + b"\n")
 
@@ -111,10 +111,10 @@ def damaged_index(index: Index, rng: random.Random) -> str:
     return "answered"
 
 
-def hostile_entry(index: Index, rng: random.Random) -> str:
-    tree = msgspec.json.decode(msgspec.json.encode(index.entry))
+def hostile_commit(index: Index, rng: random.Random) -> str:
+    tree = msgspec.json.decode(msgspec.json.encode(index.commit))
     body = msgspec.json.encode(with_hostile_value(tree, rng)) if rng.random() < 0.9 else b"[" * 100_000
-    index.write_entry(body, index.entry.version)
+    index.write_commit(body, index.commit.version)
     index.ask_everything()
     return "survived"
 
@@ -122,18 +122,18 @@ def hostile_entry(index: Index, rng: random.Random) -> str:
 def _with_file(index: Index, path: str, data: bytes, rng: random.Random) -> None:
     """Store other bytes for a file of the index, with the size and checksum that the log then has."""
     (index.root / path).write_bytes(data)
-    tree = msgspec.json.decode(msgspec.json.encode(index.entry))
+    tree = msgspec.json.decode(msgspec.json.encode(index.commit))
     waiting: list[Any] = [tree]
     while waiting:
         node = waiting.pop()
         if isinstance(node, dict) and node.get("path") == path:
             node.update(size_bytes=len(data), crc32=zlib.crc32(data))
         waiting.extend(node.values() if isinstance(node, dict) else node if isinstance(node, list) else ())
-    index.write_entry(msgspec.json.encode(tree), index.entry.version)
+    index.write_commit(msgspec.json.encode(tree), index.commit.version)
 
 
 def hostile_file(index: Index, rng: random.Random) -> str:
-    path = rng.choice(sorted(index.entry.paths))
+    path = rng.choice(sorted(index.commit.paths))
     _with_file(index, path, damaged(index.whole[index.root / path], rng), rng)
     index.ask_everything()
     return "survived"
@@ -141,7 +141,7 @@ def hostile_file(index: Index, rng: random.Random) -> str:
 
 def hostile_units(index: Index, rng: random.Random) -> str:
     """Unit tables with other numbers, more rows, or compressed."""
-    path = rng.choice(index.entry.segments).units.path
+    path = rng.choice(index.commit.segments).units.path
     table = pa.ipc.open_file(pa.py_buffer(index.whole[index.root / path])).read_all()
     column = rng.randrange(table.num_columns)
     field = table.schema.field(column)
@@ -162,7 +162,7 @@ def hostile_units(index: Index, rng: random.Random) -> str:
 
 def unpacking(index: Index, rng: random.Random) -> str:
     """A small file that unpacks to gigabytes."""
-    path = index.entry.segments[0].units.path
+    path = index.commit.segments[0].units.path
     schema = pa.ipc.open_file(pa.py_buffer(index.whole[index.root / path])).schema
     rows = 200_000
     arrays = [
@@ -256,7 +256,7 @@ def hostile_lance(index: Index, rng: random.Random) -> str:
 
 KINDS: list[tuple[Callable[[Index, random.Random], str], int]] = [
     (damaged_index, 6),
-    (hostile_entry, 6),
+    (hostile_commit, 6),
     (hostile_file, 5),
     (hostile_units, 3),
     (unpacking, 1),

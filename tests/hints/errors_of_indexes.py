@@ -12,14 +12,14 @@ from lakebloom import BloomIndexConfig, col, errors
 from lakebloom.index.query.join_filters import JoinFilters
 from lakebloom.index.settings import Settings
 from lakebloom.spark.build.job import failures_named
-from lakebloom.store.entries import entry_path
+from lakebloom.store.commits import entry_path
 from lakebloom.store.log import Log
 from lakebloom.tables.listing.listing import list_files
 from tests.hints.registry import Met, assert_well, error_case
 from tests.index.lake import NAME, Lake
 
 if TYPE_CHECKING:
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
 
 
 @error_case("INDEX_NOT_FOUND")
@@ -110,7 +110,7 @@ def _(lake: Lake, met: Met) -> None:
     index = lake.catalog().index(NAME)
     commit, others = Log.commit, [lambda: lake.refresh("full")]
 
-    def overtaken(self: Log, change: object) -> Entry | None:
+    def overtaken(self: Log, change: object) -> Commit | None:
         if others:
             others.pop()()
         return commit(self, change)  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lakebloom.index.maintain.vacuum import VacuumReport
     from lakebloom.predicate.tree import Predicate
     from lakebloom.storage import Storage
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
 
 NAME = "i"
 DAY_MS = 24 * 60 * 60 * 1000
@@ -114,7 +114,7 @@ class Lake:
         """A user's view, as a new process has it."""
         return Lakebloom(location=self.location)
 
-    def entry(self) -> Entry:
+    def entry(self) -> Commit:
         return self.catalog().index(NAME).log.newest()
 
     def versions(self) -> list[int]:

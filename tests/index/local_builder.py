@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakebloom.display.progress import Progress
 from lakebloom.errors import NotFoundError
 from lakebloom.index.build.in_process import build_here
-from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup
+from lakebloom.index.build.plan import BuildPlan, BuildResult, Shard
 from lakebloom.index.build.run import Workshop
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.current_table import CurrentTable
@@ -49,7 +49,7 @@ class LocalBuilder:
         self,
         plan: BuildPlan,
         source: SourceRecord,
-        groups: Sequence[FileGroup],
+        groups: Sequence[Shard],
         progress: Callable[[Progress], None] | None,
     ) -> BuildResult:
         storage: Storage = self._catalog.index(plan.index_uri.rpartition("/")[2]).storage

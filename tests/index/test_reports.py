@@ -11,7 +11,7 @@ import pytest
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.display.tables import RecordTable
 from lakebloom.errors import InvalidArgumentError, StorageError
-from lakebloom.index.build.plan import SkippedFile
+from lakebloom.index.build.plan import RejectedFile
 from lakebloom.index.build.report import BuildReport
 from lakebloom.index.maintain.lifecycle import delete_index, restore_index
 from lakebloom.index.maintain.optimize import optimize_index
@@ -75,13 +75,13 @@ def test_indexes_print_as_a_table(aged: Lake) -> None:
 
 
 def test_a_build_prints_what_it_skipped() -> None:
-    skipped = SkippedFile("file:///table/a.parquet", "DATA_FILE", "[DATA_FILE] could not read it")
+    skipped = RejectedFile("file:///table/a.parquet", "DATA_FILE", "[DATA_FILE] could not read it")
     report = BuildReport("i", 3, True, 7, 14, 7000, 1e-5, 123_456, 7890, (skipped,), {"list": 0.25, "build": 12.345})
     assert_prints(str(report), "build.txt")
 
 
 def test_what_notebooks_show_is_escaped() -> None:
-    skipped = SkippedFile("file:///<b>.parquet", "DATA_FILE", "<script>alert(1)</script> & more")
+    skipped = RejectedFile("file:///<b>.parquet", "DATA_FILE", "<script>alert(1)</script> & more")
     report = BuildReport("<i>", 1, True, 1, 1, 1, 0.01, 1, 1, (skipped,), {"list & plan": 0.5})
     shown = report._repr_html_()
     assert "<script>" not in shown

@@ -11,7 +11,7 @@ import pytest
 from lakebloom import BloomIndexConfig, col
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.query.reader import Reader
-from lakebloom.index.query.scans import Advice, Advisor, Reading, Unanswered
+from lakebloom.index.query.scans import PrunedFiles, Reading, ScanPruner, Unanswered
 from lakebloom.index.timeout import side_by_side, within
 from lakebloom.predicate.reasons import Reason
 from lakebloom.tables.listing import inventory
@@ -91,11 +91,11 @@ def location(lake: Lake) -> str:
 def test_indexes_are_asked_side_by_side(location: str) -> None:
     begun = {name: threading.Event() for name in ("x", "y")}
     catalog = Catalog(location, wrap=lambda storage: Meeting(storage, begun))  # type: ignore[arg-type,return-value]
-    entries = catalog.newest_entries(LONG_S)
+    entries = catalog.newest_commits(LONG_S)
     assert sorted(entries) == ["x", "y"]
-    advisor = Advisor(lambda name: Reader(catalog.index(name)))
-    answers = advisor.ask(["x", "y"], READING, LONG_S)
-    assert [type(answer) for answer in answers] == [Advice, Advice]
+    scan_pruner = ScanPruner(lambda name: Reader(catalog.index(name)))
+    answers = scan_pruner.prune(["x", "y"], READING, LONG_S)
+    assert [type(answer) for answer in answers] == [PrunedFiles, PrunedFiles]
 
 
 def test_only_what_was_given_its_time_rests(location: str) -> None:
@@ -107,15 +107,15 @@ def test_only_what_was_given_its_time_rests(location: str) -> None:
             never.wait()
         return Reader(catalog.index(name))
 
-    advisor = Advisor(reader)
-    (hung,) = advisor.ask(["x"], READING, 0.01)
+    scan_pruner = ScanPruner(reader)
+    (hung,) = scan_pruner.prune(["x"], READING, 0.01)
     assert isinstance(hung, Unanswered)
     assert hung.reason is Reason.TIMED_OUT
-    assert advisor.is_resting("x")
-    resting, healthy = advisor.ask(["x", "y"], READING, LONG_S)  # does not wait for the one that rests
+    assert scan_pruner.is_resting("x")
+    resting, healthy = scan_pruner.prune(["x", "y"], READING, LONG_S)  # does not wait for the one that rests
     assert isinstance(resting, Unanswered)
-    assert isinstance(healthy, Advice)
-    assert not advisor.is_resting("y")
+    assert isinstance(healthy, PrunedFiles)
+    assert not scan_pruner.is_resting("y")
     never.set()
 
 

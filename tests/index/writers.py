@@ -16,10 +16,10 @@ from lakebloom.store.log import Log
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
 
 
-def marked(base: Entry, writer: int) -> Entry:
+def marked(base: Commit, writer: int) -> Commit:
     """Count one more commit of this writer, on top of all that others counted."""
     mark = f"writer {writer}"
     return msgspec.structs.replace(base, summary={**base.summary, mark: base.summary.get(mark, 0) + 1})

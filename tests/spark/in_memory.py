@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from lakebloom.index.build.plan import BuildPlan, FileGroup
+from lakebloom.index.build.plan import BuildPlan, Shard
 from lakebloom.index.build.task import build_segment
 from lakebloom.sbbf.sizing import auto_fpp
 from lakebloom.storage import normalise
@@ -32,7 +32,7 @@ def main(table: Path, target: Path, granularity: str) -> dict[str, float]:
         global_blocks=(32 << 20) // 32 // 5040 * 5040,
     )
     started = time.perf_counter()
-    result, _ = build_segment(plan, FileGroup(0, (file,)))
+    result, _ = build_segment(plan, Shard(0, (file,)))
     assert result.segment is not None
     return {
         "peak_mb": peak_mb(),

@@ -63,7 +63,7 @@ def main(directory: Path) -> dict[str, Any]:
     keys(table, range(300, 400), first=3)
     found["refresh"] = [lake.refresh_index("by_path").files, lake.refresh_index("by_path").committed]
     found["new"] = kept(lake, "by_path", col("k") == 350)
-    (record,) = snapshot(lake, "by_path").entry.global_filters
+    (record,) = snapshot(lake, "by_path").commit.global_filters
     found["global"] = [round(record.ndv), len(record.segments)]
     found["lookup"] = lake.lookup("by_path", col("k") == 350).to_pylist()
 
@@ -86,7 +86,7 @@ def main(directory: Path) -> dict[str, Any]:
     frame.write.partitionBy("p").orc(str(directory / "orc/x=1"))
     orc = spark.read.orc(str(directory / "orc/x=*"))
     lake.create_index(orc, BloomIndexConfig("by_orc", ["k"], fpp=1e-6))
-    source = snapshot(lake, "by_orc").entry.source
+    source = snapshot(lake, "by_orc").commit.source
     found["orc"] = [lake.index("by_orc").rows, source.partition_columns, source.locations[0].rpartition("/")[2]]
 
     lake.register_functions()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import BuildFailedError
-from lakebloom.index.build.plan import BuildPlan, FileGroup
+from lakebloom.index.build.plan import BuildPlan, Shard
 from lakebloom.spark.build import job, spark_reader
 from tests.spark.support import kept, keys, snapshot, unit_filters
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-_run_group, _group_task = job.run_group, spark_reader._GroupTask
+_run_group, _group_task = job.run_shard, spark_reader._ShardTask
 
 
-def _lost_at_first(plan: BuildPlan, group: FileGroup, *, capture: bool) -> Iterator[Any]:
+def _lost_at_first(plan: BuildPlan, group: Shard, *, capture: bool) -> Iterator[Any]:
     """Do all the work and lose the answer, as when an executor dies; the second attempt may answer."""
     from pyspark import TaskContext
 
@@ -31,7 +31,7 @@ def _lost_at_first(plan: BuildPlan, group: FileGroup, *, capture: bool) -> Itera
     yield from rows
 
 
-def _always_lost(plan: BuildPlan, group: FileGroup, *, capture: bool) -> Iterator[Any]:
+def _always_lost(plan: BuildPlan, group: Shard, *, capture: bool) -> Iterator[Any]:
     list(_run_group(plan, group, capture=capture))
     raise ConnectionError("the executor is gone")
 
@@ -54,27 +54,27 @@ def lose_answers(spark: SparkSession, directory: Path) -> dict[str, Any]:
     lake.create_index(table, BloomIndexConfig("calm", ["k"], fpp=1e-6, global_filter=True))
 
     found: dict[str, Any] = {}
-    job.run_group = _lost_at_first
+    job.run_shard = _lost_at_first
     lake.create_index(table, BloomIndexConfig("retried", ["k"], fpp=1e-6, global_filter=True))
     found["parquet"] = _facts(lake, "retried")
-    job.run_group = _always_lost
+    job.run_shard = _always_lost
     try:
         lake.create_index(table, BloomIndexConfig("failed", ["k"], fpp=1e-6))
     except BuildFailedError as error:
         found["failed"] = [str(error), [record.name for record in lake.indexes()]]
-    job.run_group = _run_group
+    job.run_shard = _run_group
     found["again"] = lake.create_index(table, BloomIndexConfig("failed", ["k"], fpp=1e-6)).version
 
     spark.range(0, 600, 1, 6).withColumnRenamed("id", "k").write.orc(str(directory / "orc"))
-    spark_reader._GroupTask = _LostScan  # type: ignore[misc]
+    spark_reader._ShardTask = _LostScan  # type: ignore[misc]
     lake.create_index(spark.read.orc(str(directory / "orc")), BloomIndexConfig("scanned", ["k"], fpp=1e-6))
-    spark_reader._GroupTask = _group_task  # type: ignore[misc]
+    spark_reader._ShardTask = _group_task  # type: ignore[misc]
     found["orc"] = _facts(lake, "scanned")
     return found
 
 
 def _facts(lake: Lakebloom, name: str) -> dict[str, Any]:
-    segments = snapshot(lake, name).entry.segments
+    segments = snapshot(lake, name).commit.segments
     groups = [segment.id.split("-")[1] for segment in segments]
     orphaned = len(lake.verify_index(name, sample=0).orphaned)
     everything = _grace(lake, name)

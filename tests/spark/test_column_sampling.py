@@ -1,4 +1,4 @@
-"""Advice on columns: what it predicts is what a real build then gives."""
+"""PrunedFiles on columns: what it predicts is what a real build then gives."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_predictions_come_true(lake: Lakebloom, table: Path, advice: dict[str, C
     predicted = advice[column]
     config = BloomIndexConfig("built", [column], fpp=predicted.fpp, granularity=predicted.granularity)
     lake.create_index(table, config)
-    tiles = [tile for segment in snapshot(lake, "built").entry.segments for tile in segment.tiles]
+    tiles = [tile for segment in snapshot(lake, "built").commit.segments for tile in segment.tiles]
     built_bytes = sum(tile.num_blocks * tile.num_units * 32 for tile in tiles)
     assert predicted.index_bytes == pytest.approx(built_bytes, rel=0.1)
     keys = sample_of(table, column, 150)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
-from lakebloom.store.entries import entry_path
+from lakebloom.store.commits import entry_path
 
 if TYPE_CHECKING:
     from pathlib import Path

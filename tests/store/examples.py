@@ -9,7 +9,7 @@ import numpy as np
 
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.layers import mix
-from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, FileRecord, SegmentRecord, SourceRecord
+from lakebloom.store.records import ColumnRecord, Commit, ConfigRecord, FileRecord, SegmentRecord, SourceRecord
 from lakebloom.store.segments import SegmentWriter
 from lakebloom.store.unit_table import ColumnFacts, Unit
 from lakebloom.tables.file_identity import TableFile
@@ -28,18 +28,18 @@ CONFIG = ConfigRecord(
 SOURCE = SourceRecord(format="parquet", locations=("file:///t",))
 
 
-def bumped(base: Entry) -> Entry:
+def bumped(base: Commit) -> Commit:
     """One more commit, counted on top of all that others counted."""
     return msgspec.structs.replace(base, summary={"count": base.summary.get("count", 0) + 1})
 
 
-def entry(*, with_segment: bool = False) -> Entry:
+def entry(*, with_segment: bool = False) -> Commit:
     segments = ()
     if with_segment:
         segments = (
             SegmentRecord("s", ("bigint",), 0.01, 1, 1, 10, 100, FileRecord("segments/s/units.arrow", 500, 6), ()),
         )
-    return Entry(
+    return Commit(
         version=1,
         timestamp_ms=1_700_000_000_000,
         operation="create",

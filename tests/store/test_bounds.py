@@ -15,8 +15,8 @@ import pytest
 from lakebloom import BloomIndexConfig
 from lakebloom.errors import LakebloomError
 from lakebloom.store.bounds import contradiction
-from lakebloom.store.entries import decode_entry, encode_entry
-from lakebloom.store.records import Entry
+from lakebloom.store.commits import decode_commit, encode_commit
+from lakebloom.store.records import Commit
 from lakebloom.tables.schema import TableSchema
 from tests.fuzz.damage import HOSTILE_VALUES
 from tests.index.lake import NAME, Lake
@@ -53,29 +53,29 @@ def exchanged(tree: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 
 @pytest.fixture
-def entry(tmp_path: Path) -> Entry:
+def entry(tmp_path: Path) -> Commit:
     lake = Lake(tmp_path, {"k": "bigint", "s": "string", "n": "int"})
     lake.fill(range(2))
     lake.create(BloomIndexConfig(NAME, ["k", "s"], fpp=1e-4, granularity="row_group", global_filter=True))
     return lake.entry()
 
 
-def test_an_honest_entry_is_believed(entry: Entry) -> None:
+def test_an_honest_entry_is_believed(entry: Commit) -> None:
     assert contradiction(entry) is None
-    assert decode_entry(encode_entry(entry), "x") == entry
+    assert decode_commit(encode_commit(entry), "x") == entry
 
 
-def test_every_value_exchanged_gives_an_entry_or_a_typed_error(entry: Entry) -> None:
+def test_every_value_exchanged_gives_an_entry_or_a_typed_error(entry: Commit) -> None:
     body = msgspec.json.decode(msgspec.json.encode(entry))
     refused = 0
     for path in places(body):
         for value in HOSTILE_VALUES:
             try:
-                changed = msgspec.convert(exchanged(body, path, value), Entry)
+                changed = msgspec.convert(exchanged(body, path, value), Commit)
             except (msgspec.ValidationError, RecursionError):
                 continue
             try:
-                found = decode_entry(encode_entry(changed), "x")
+                found = decode_commit(encode_commit(changed), "x")
             except LakebloomError:
                 refused += 1
                 continue
@@ -87,7 +87,7 @@ def test_every_value_exchanged_gives_an_entry_or_a_typed_error(entry: Entry) -> 
     assert refused > 100
 
 
-def test_every_schema_is_read_or_refused(entry: Entry) -> None:
+def test_every_schema_is_read_or_refused(entry: Commit) -> None:
     for path in places(SCHEMA):
         for value in [*HOSTILE_VALUES, *MORE]:
             schema = json.dumps(exchanged(SCHEMA, path, value))

@@ -8,7 +8,7 @@ import pytest
 
 from lakebloom import errors
 from lakebloom.storage import open_storage
-from lakebloom.store.entries import decode_entry, encode_entry, entry_path
+from lakebloom.store.commits import decode_commit, encode_commit, entry_path
 from lakebloom.store.log import Log
 from tests.index.meddling import Passing
 from tests.storage.faults import FaultyStorage
@@ -27,7 +27,7 @@ def storage(tmp_path: Path) -> Storage:
 
 def test_entries_survive_the_round_trip() -> None:
     first = entry(with_segment=True)
-    assert decode_entry(encode_entry(first), "x") == first
+    assert decode_commit(encode_commit(first), "x") == first
 
 
 def test_commits_follow_each_other(storage: Storage) -> None:
@@ -115,7 +115,7 @@ def test_damaged_entries_are_typed_errors(storage: Storage, case: int) -> None:
 
 
 def test_an_entry_of_a_later_format_is_refused(storage: Storage) -> None:
-    data = encode_entry(entry()).replace(b'{"lakebloom":1', b'{"lakebloom":2', 1)
+    data = encode_commit(entry()).replace(b'{"lakebloom":1', b'{"lakebloom":2', 1)
     storage.write(entry_path(1), data)
     with pytest.raises(errors.UnknownFormatError, match="found format 2"):
         Log(storage, "i").newest()

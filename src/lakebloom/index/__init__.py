@@ -1,1 +1,1 @@
-"""The life of an index: create, refresh, optimize, delete, restore, vacuum, verify, and asking it. No Spark."""
+"""Indexes: build, maintain, query and look up. No Spark."""

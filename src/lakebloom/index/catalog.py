@@ -1,4 +1,4 @@
-"""Where indexes are: one directory a name below a location, each with a log of its own."""
+"""The indexes below a location: each has its own directory and log."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from lakebloom.storage import Storage
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
 
 
 class Index:
     """One index: its files and its log."""
 
     def __init__(self, name: str, storage: Storage, options: Mapping[str, str] | None = None) -> None:
-        """``options`` of an object store reach the index and its table alike."""
+        """``options`` configure the object store of the index and of its table."""
         self.name = name
         self.storage = storage
         self.options = StorageOptions(options or {})
         self.log = Log(storage, name)
 
-    def active(self) -> Entry:
+    def active(self) -> Commit:
         """Return the newest state. Raises IndexNotFoundError, or IndexStateError for a deleted index."""
         return require_active(self.log.newest())
 
 
-def require_active(entry: Entry) -> Entry:
-    """Return the entry of an index that is not deleted."""
-    if entry.state == "active":
-        return entry
+def require_active(commit: Commit) -> Commit:
+    """Return the commit of an index that is not deleted."""
+    if commit.state == "active":
+        return commit
     raise IndexStateError(
-        f"index {entry.config.name!r} is deleted",
-        found=f"deleted in version {entry.version}",
-        hint=f"lake.restore_index({entry.config.name!r}) brings it back",
+        f"index {commit.config.name!r} is deleted",
+        found=f"deleted in version {commit.version}",
+        hint=f"lake.restore_index({commit.config.name!r}) brings it back",
     )
 
 
-def require_same(base: Entry, started: Entry, doing: str) -> Entry:
-    """Return an entry of the index that an operation started from. Raises IndexStateError or CommitConflictError."""
+def require_same(base: Commit, started: Commit, doing: str) -> Commit:
+    """Return a commit of the index that an operation started from. Raises IndexStateError or CommitConflictError."""
     if require_active(base).origin == started.origin:
         return base
     raise CommitConflictError(
@@ -79,21 +79,21 @@ class Catalog:
         return f"{self.location.rstrip('/')}/{require_name(name)}"
 
     def index(self, name: str) -> Index:
-        """Return the index of this name, whether it exists or not; its log is read when it is asked."""
+        """Return the index of this name, which may not exist. Its log is read on first use."""
         if name not in self._open:
             storage = open_index_storage(self.storage_uri(name), self.options, self._spark)
             self._open[name] = Index(name, self._wrap(storage), self.options)
         return self._open[name]
 
-    def newest_entries(self, timeout_s: float) -> dict[str, Entry | Exception]:
+    def newest_commits(self, timeout_s: float) -> dict[str, Commit | Exception]:
         """Return the newest state of each index, or why it cannot be read. All are read side by side, in this time.
 
         Raises TimeoutError where the location cannot be listed in time.
         """
         names = within(timeout_s, self.names)
-        return dict(side_by_side(timeout_s, {name: partial(self._newest_entry, name) for name in names}))
+        return dict(side_by_side(timeout_s, {name: partial(self._newest_commit, name) for name in names}))
 
-    def _newest_entry(self, name: str) -> Entry | Exception:
+    def _newest_commit(self, name: str) -> Commit | Exception:
         try:
             return self.index(name).log.newest()
         except LakebloomError as error:
@@ -103,7 +103,7 @@ class Catalog:
         """Return the names of all indexes, deleted ones included. This lists the location."""
         storage = open_storage(self.location, self.options, self._spark)
         if isinstance(storage, LocalStorage):
-            # One by one: the directory of an index may be a link, and below it none is followed.
+            # One by one: the directory of an index may be a link, but links below it are not followed.
             folders = [name for name in storage.folders() if is_name(name)]
             return [name for name in folders if any(True for _ in LocalStorage(self.storage_uri(name)).list("log"))]
         paths = (file.path.split("/") for file in storage.list(""))

@@ -106,7 +106,7 @@ class CurrentTable(NamedTuple):
 
 def recorded_table(snapshot: Snapshot) -> CurrentTable:
     """Return the table as the last build or refresh found it."""
-    return CurrentTable(snapshot.entry.source, snapshot.partitions)
+    return CurrentTable(snapshot.commit.source, snapshot.partitions)
 
 
 def places_of(source: SourceRecord) -> list[str]:

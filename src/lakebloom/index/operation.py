@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from lakebloom.index.catalog import Index
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
 
 __all__ = ["Phases", "discard", "discarding", "new_operation_id", "require_stored"]
 
@@ -66,14 +66,14 @@ def discarding(index: Index, operation_id: str) -> Iterator[None]:
         raise
 
 
-def require_stored(index: Index, entry: Entry, base: Entry | None = None) -> Entry:
+def require_stored(index: Index, commit: Commit, base: Commit | None = None) -> Commit:
     """Return a commit that is about to be written. Raises BuildFailedError unless all its files exist.
 
     Files that ``base`` names are not checked. A vacuum removes files that no version names once they are older than
     its grace period: a build may have taken longer, or the clock of a store may have jumped.
     """
     known = frozenset[str]() if base is None else base.paths
-    sizes = {file.path: file.size_bytes for file in entry.files if file.path not in known}
+    sizes = {file.path: file.size_bytes for file in commit.files if file.path not in known}
     folders = {path.rpartition("/")[0] for path in sizes}
     if len(folders) > LISTED_PLACES:
         folders = {folder.partition("/")[0] for folder in folders}
@@ -85,10 +85,10 @@ def require_stored(index: Index, entry: Entry, base: Entry | None = None) -> Ent
                 found=f"{path} with {stored[path]} bytes instead of {size_bytes}" if path in stored else f"no {path}",
                 hint="run it again; if a vacuum ran meanwhile, raise spark.lakebloom.vacuum.graceMs",
             )
-    return entry
+    return commit
 
 
-def discard(index: Index, operation_id: str, committed: Entry | None = None) -> None:
+def discard(index: Index, operation_id: str, committed: Commit | None = None) -> None:
     """Delete the uncommitted files of an operation. Vacuum removes what cannot be deleted now."""
     from lakebloom.store.records import FOLDERS  # imported here: see the module's docstring
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lakebloom.errors import LakebloomError
     from lakebloom.index.catalog import Catalog
     from lakebloom.store.log import Log
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
 
 
 NOTHING_TO_DO = "nothing to do: the index is up to date"
@@ -56,27 +56,27 @@ class IndexRecord(Printable):
         return cls(name, state, version, (), "", 0.0, False, "", "", 0, 0, 0, 0, 0, 0, 0, str(error))
 
     @classmethod
-    def of(cls, entry: Entry) -> IndexRecord:
+    def of(cls, commit: Commit) -> IndexRecord:
         """Return the record of a commit."""
-        config, segments = entry.config, entry.segments
+        config, segments = commit.config, commit.segments
         return cls(
             name=config.name,
-            state=entry.state,
-            version=entry.version,
+            state=commit.state,
+            version=commit.version,
             columns=tuple(format_name(column.path) for column in config.columns),
             granularity=config.granularity,
             # Imported filters may have a higher rate than configured.
             fpp=max((s.fpp for s in segments), default=sizing.auto_fpp(1) if config.fpp is None else config.fpp),
             global_filter=config.global_filter,
-            source=entry.source.table or ", ".join(entry.source.locations),
-            format=entry.source.format,
+            source=commit.source.table or ", ".join(commit.source.locations),
+            format=commit.source.format,
             files=sum(segment.num_files for segment in segments),
             units=sum(segment.num_units for segment in segments),
             rows=sum(segment.num_rows for segment in segments),
             segments=len(segments),
-            size_bytes=_size_bytes(entry),
+            size_bytes=_size_bytes(commit),
             source_bytes=sum(segment.source_bytes for segment in segments),
-            timestamp_ms=entry.timestamp_ms,
+            timestamp_ms=commit.timestamp_ms,
         )
 
 
@@ -97,9 +97,9 @@ def records_of(catalog: Catalog) -> list[IndexRecord]:
     return records
 
 
-def _size_bytes(entry: Entry) -> int:
-    tables = sum(segment.size_bytes for segment in entry.segments)
-    return tables + sum(record.file.size_bytes for record in entry.global_filters)
+def _size_bytes(commit: Commit) -> int:
+    tables = sum(segment.size_bytes for segment in commit.segments)
+    return tables + sum(record.file.size_bytes for record in commit.global_filters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +128,16 @@ class VersionRecord(Printable):
         return cls(version, 0, "unknown", "damaged", 0, 0, {}, str(error))
 
     @classmethod
-    def of(cls, entry: Entry) -> VersionRecord:
+    def of(cls, commit: Commit) -> VersionRecord:
         """Return the record of a commit."""
         return cls(
-            version=entry.version,
-            timestamp_ms=entry.timestamp_ms,
-            operation=entry.operation,
-            state=entry.state,
-            segments=len(entry.segments),
-            units=sum(segment.num_units for segment in entry.segments),
-            summary=entry.summary,
+            version=commit.version,
+            timestamp_ms=commit.timestamp_ms,
+            operation=commit.operation,
+            state=commit.state,
+            segments=len(commit.segments),
+            units=sum(segment.num_units for segment in commit.segments),
+            summary=commit.summary,
         )
 
 
@@ -176,6 +176,6 @@ class OperationReport(Printable):
         return [("name", self.name), ("version", f"{self.version:,}"), ("result", NOTHING_TO_DO)]
 
     @classmethod
-    def of(cls, entry: Entry, *, committed: bool) -> OperationReport:
+    def of(cls, commit: Commit, *, committed: bool) -> OperationReport:
         """Return the report of the newest commit."""
-        return cls(entry.config.name, entry.version, entry.operation, committed, len(entry.segments))
+        return cls(commit.config.name, commit.version, commit.operation, committed, len(commit.segments))

@@ -1,4 +1,4 @@
-"""One version of an index, open for questions."""
+"""One version of an index, open for queries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lakebloom.predicate.prune.unit_filters import IntArray
     from lakebloom.sbbf.kernels import BoolArray
     from lakebloom.storage import Storage
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.formats.partition_list import PartitionList
 
@@ -30,33 +30,33 @@ _URI = operator.attrgetter("uri")
 
 
 class _Compared(msgspec.Struct, frozen=True):
-    """A listing of the table, and what of it the index knows."""
+    """A listing of the table, compared with the index."""
 
     listed: Sequence[TableFile]
     known: frozenset[str]
-    """The URIs of the files that are listed as the index knows them."""
+    """The URIs of the listed files that are indexed."""
     unknown: list[TableFile]
 
 
 class Snapshot:
     """The segments of one version. Unit tables are read once and kept; tiles are read block by block.
 
-    ``earlier`` is another version of the same index: segments never change, so those that both have are shared.
+    ``earlier`` is another version of the same index: segments never change, so both share those in common.
     """
 
-    def __init__(self, storage: Storage, entry: Entry, earlier: Snapshot | None = None) -> None:
-        self.entry = entry
+    def __init__(self, storage: Storage, commit: Commit, earlier: Snapshot | None = None) -> None:
+        self.commit = commit
         self._last_compared: _Compared | None = None
         self.storage = storage
         known = {} if earlier is None else {segment.record.id: segment for segment in earlier.segments}
         self.segments: list[Segment] = [
-            known.get(record.id) or Segment(storage, record, entry.config) for record in entry.segments
+            known.get(record.id) or Segment(storage, record, commit.config) for record in commit.segments
         ]
 
     @cached_property
     def partitions(self) -> PartitionList | None:
-        """The partitions that a catalog listed when this version was made; None where it lists none."""
-        source = self.entry.source
+        """The partitions that a catalog listed when this version was made; None if there are none."""
+        source = self.commit.source
         if source.partitions is None:
             return None
         base = fixed_part(source.locations[0])
@@ -64,7 +64,7 @@ class Snapshot:
 
     @cached_property
     def files(self) -> dict[str, TableFile]:
-        """Each file that the index knows, as it was when it was last indexed."""
+        """Each file of the index, with its identity when it was last indexed."""
         known: dict[str, TableFile] = {}
         for segment in self.segments:
             files = segment.units.distinct_files
@@ -73,28 +73,28 @@ class Snapshot:
 
     @property
     def is_remote(self) -> bool:
-        """Whether a question waits for the network."""
+        """Whether probes wait for the network."""
         return not self.storage.uri.startswith("file:")
 
     @cached_property
     def names(self) -> ColumnNames:
-        """The table's columns, found by the rule under which the index was built."""
-        source = self.entry.source
+        """The table's columns, found by the rule for names of the build."""
+        source = self.commit.source
         if source.schema.types:
             return source.schema.names
-        indexed = [column.path for column in self.entry.config.columns]
+        indexed = [column.path for column in self.commit.config.columns]
         return ColumnNames(indexed, case_sensitive=source.case_sensitive)
 
     def unknown(self, listed: Sequence[TableFile]) -> list[TableFile]:
-        """Return those of the listed files that the index does not know as they are now."""
+        """Return the unindexed files among the listed ones."""
         return self._compared(listed).unknown
 
     def is_listed(self, file: TableFile, listed: Sequence[TableFile]) -> bool:
-        """Tell whether a file that the index knows is listed as the index knows it."""
+        """Tell whether an indexed file is listed with the same identity."""
         return file.uri in self._compared(listed).known
 
     def _compared(self, listed: Sequence[TableFile]) -> _Compared:
-        kept = self._last_compared  # of one list after the other: a table that nobody changes is listed once
+        kept = self._last_compared  # an unchanged table gives the same listing
         if kept is None or kept.listed is not listed:
             unknown = unlike(self.files, listed)
             known = frozenset(map(_URI, listed)).difference(map(_URI, unknown))
@@ -103,7 +103,7 @@ class Snapshot:
 
     @cached_property
     def current(self) -> list[BoolArray]:
-        """For each segment, the units that count: a file that was indexed again counts in the last segment only."""
+        """For each segment, the current units: a file that was indexed again counts in its last segment only."""
         last: dict[str, int] = {}
         for number, segment in enumerate(self.segments):
             last.update(dict.fromkeys(map(_URI, segment.units.distinct_files), number))
@@ -116,9 +116,9 @@ class Snapshot:
 
     @cached_property
     def numbered_files(self) -> tuple[list[TableFile], list[IntArray]]:
-        """The files that the index knows, and for each segment which of them each unit belongs to.
+        """The files of the index, and for each segment the number of each unit's file.
 
-        -1 is a unit that does not count.
+        -1 means that the unit is not current.
         """
         numbers = {uri: number for number, uri in enumerate(self.files)}
         of_units = []
@@ -129,19 +129,19 @@ class Snapshot:
 
     @cached_property
     def recheck(self) -> Recheck:
-        """Tells which of the numbered files changed, for askers whose listing may be old."""
+        """Tells which of the numbered files changed, for callers whose listing may be old."""
         return Recheck(self.numbered_files[0])
 
     @cached_property
     def fingerprint(self) -> str:
-        """The same for versions with the same segments, which number the same files in the same way."""
-        import hashlib  # here and not above: it takes longer to load than a question takes
+        """A digest that is equal for versions with the same segments, because they number the files in the same way."""
+        import hashlib  # imported here: it takes longer to load than a lookup takes
 
         ids = "\n".join(segment.record.id for segment in self.segments)
         return hashlib.blake2b(ids.encode(), digest_size=16).hexdigest()
 
     def listed(self, files: Iterable[TableFile]) -> list[BoolArray]:
-        """For each segment, the units that count and whose file is one of these."""
+        """For each segment, the current units of these files."""
         now = {file.uri: file for file in files}
         return [
             current & segment.units.of_files(is_same(file, now.get(file.uri)) for file in segment.units.distinct_files)

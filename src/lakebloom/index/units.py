@@ -1,4 +1,4 @@
-"""How files are divided into units, and about how many of them a table has. From footers, not from data."""
+"""Divides files into units, and estimates how many units a table has, from footers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Span:
 
 
 def spans_of(row_groups: Sequence[RowGroupShape], granularity: Granularity) -> list[Span]:
-    """Divide a file into units. A file without rows is one empty unit, so that it counts as known."""
+    """Divide a file into units. A file without rows is one empty unit, so that it counts as indexed."""
     num_rows = sum(group.row_count for group in row_groups)
     if granularity == "file" or num_rows == 0:
         return [Span(0, num_rows, 0, len(row_groups))]
@@ -52,12 +52,12 @@ def spans_of(row_groups: Sequence[RowGroupShape], granularity: Granularity) -> l
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How many units and rows a table has, and how many bytes its indexed columns, about."""
+    """The estimated number of units and rows of a table, and bytes of its indexed columns."""
 
     units: float
     rows: float
     column_bytes: float = 0.0
-    """As they are stored; 0 where only a scan can tell."""
+    """The stored bytes; 0 if only a scan can tell."""
 
 
 def sample_shape(
@@ -68,8 +68,8 @@ def sample_shape(
 ) -> Shape:
     """Return the shape of a Parquet table from the footers of a few files, spread over all of them.
 
-    Files that cannot be read will be skipped by the build and are left out here. Raises AccessDeniedError,
-    DataFileError, UnsupportedTypeError or whatever is wrong with the first of them where none can be read.
+    Files that cannot be read are omitted: the build will reject them. Raises AccessDeniedError,
+    DataFileError, UnsupportedTypeError or the error of the first file if none can be read.
     """
     step = max(1, len(files) // SAMPLED_FILES)
     rows = units = size_bytes = column_bytes = read = 0

@@ -56,7 +56,7 @@ class Queries(Maintaining, Reading):
         if auto_refresh:
             self._watched_writes().start()
         skipping = self._rule()
-        skipping.advisor.wake()
+        skipping.scan_pruner.wake()
         self._publish()
         skipping.install()
 
@@ -80,7 +80,7 @@ class Queries(Maintaining, Reading):
         from lakebloom.spark.auto_refresh import WriteWatch
 
         if self._writes is None:
-            newest = partial(self._catalog.newest_entries, _LISTED_S)
+            newest = partial(self._catalog.newest_commits, _LISTED_S)
             self._writes = WriteWatch(self._spark, newest, partial(self.refresh_index, progress=False))
         return self._writes
 
@@ -107,7 +107,7 @@ class Queries(Maintaining, Reading):
         execution = execution_of(spark, query)
         scans = skipping.describe(execution)
         covers = lambda roots: covering(found, roots)  # noqa: E731
-        report = explain(skipping.advisor, covers, scans, self._timeout_s(), partial(_explain_source, spark))
+        report = explain(skipping.scan_pruner, covers, scans, self._timeout_s(), partial(_explain_source, spark))
         return replace(report, joins=skipping.describe_joins(execution))
 
     def _explain_condition(self, name: object, predicate: Predicate | str) -> QueryReport:
@@ -177,23 +177,23 @@ class Queries(Maintaining, Reading):
         if self._spark is not None and is_connect(self._spark):
             from lakebloom.spark.connect_joins import read_by_keys
 
-            entries = self._catalog.newest_entries(self._timeout_s())
+            commits = self._catalog.newest_commits(self._timeout_s())
             most = self._settings().join_max_keys
-            return read_by_keys(self._spark, (indexed, small), column_list(on), entries, self.read, most)
+            return read_by_keys(self._spark, (indexed, small), column_list(on), commits, self.read, most)
         skipping = self._rule()
         self._publish()
         return pruned_by_keys(skipping, indexed, small, [on] if isinstance(on, str) else on, self._settings())
 
     def _rule(self) -> Skipping:
-        from lakebloom.index.query.scans import Advisor
+        from lakebloom.index.query.scans import ScanPruner
         from lakebloom.spark.rule.install import Skipping, require_classic
         from lakebloom.spark.rule.join_callback import JoinCallback
 
         spark = require_classic(self._spark)
         if self._skipping is None:
-            advisor = Advisor(self._reader)
-            joins = JoinCallback(self._reader, self._join_filters(), self._settings, advisor)
-            self._skipping = Skipping(spark, advisor, self._timeout_s, joins)
+            scan_pruner = ScanPruner(self._reader)
+            joins = JoinCallback(self._reader, self._join_filters(), self._settings, scan_pruner)
+            self._skipping = Skipping(spark, scan_pruner, self._timeout_s, joins)
         return self._skipping
 
     def _join_filters(self) -> JoinFilters:

@@ -147,7 +147,7 @@ class Reading(LakeState):
         chosen = None if predicate is None else self._predicate(name, predicate)
         snapshot = self._reader(name).snapshot()
         changed = changed_table(snapshot, self._current)
-        table = snapshot.entry.source if changed is None else changed.source
+        table = snapshot.commit.source if changed is None else changed.source
         limit_ms = self._settings().query_timeout_ms
         frame = load(
             spark,
@@ -160,7 +160,7 @@ class Reading(LakeState):
             changed=changed,
         )
         if self._reads is not None:
-            self._reads.add(frame, name, snapshot.entry.version)
+            self._reads.add(frame, name, snapshot.commit.version)
         return frame
 
     @cached_property

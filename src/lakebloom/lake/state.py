@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from lakebloom.spark.auto_refresh import WriteWatch
     from lakebloom.spark.rule.install import Skipping
     from lakebloom.spark.sources.catalog_tables import CatalogTables
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
 
 __all__ = ["LakeState"]
 
@@ -86,7 +86,7 @@ class LakeState:
         self._skipping: Skipping | None = None
         self._known_join_filters: JoinFilters | None = None
         self._registered = False
-        self._published: dict[str, Entry] = {}
+        self._published: dict[str, Commit] = {}
         self._writes: WriteWatch | None = None
         self._tables: CatalogTables | None = None
 
@@ -110,7 +110,7 @@ class LakeState:
 
     def _current(self, snapshot: Snapshot) -> CurrentTable:
         """Return the table of an index as it is now: from the session's catalog, or as the index recorded it."""
-        if self._spark is None or snapshot.entry.source.catalog is None:
+        if self._spark is None or snapshot.commit.source.catalog is None:
             return recorded_table(snapshot)
         if self._tables is None:
             from lakebloom.spark.sources.catalog_tables import CatalogTables
@@ -173,7 +173,7 @@ class LakeState:
         value = None if self._spark is None else self._spark.conf.get(TIMEOUT_KEY, None)
         return Settings.parse({} if value is None else {TIMEOUT_KEY: value}).query_timeout_ms / 1000
 
-    def _publish(self) -> Mapping[str, Entry | Exception]:
+    def _publish(self) -> Mapping[str, Commit | Exception]:
         """Pass the newest commits of all indexes to the optimizer rule, and return them.
 
         An index that does not answer keeps its last known commit.
@@ -182,13 +182,13 @@ class LakeState:
             return {}
         timeout_s = self._timeout_s()
         try:
-            found = self._catalog.newest_entries(timeout_s)
+            found = self._catalog.newest_commits(timeout_s)
         except TimeoutError as error:
             found = {**self._published, self.location: error}
-        for name, entry in found.items():
-            if isinstance(entry, TimeoutError) and name in self._published:
+        for name, commit in found.items():
+            if isinstance(commit, TimeoutError) and name in self._published:
                 found[name] = self._published[name]
-        self._published = {name: entry for name, entry in found.items() if not isinstance(entry, Exception)}
+        self._published = {name: commit for name, commit in found.items() if not isinstance(commit, Exception)}
         self._skipping.publish(self._published.values())
         return found
 

@@ -94,7 +94,7 @@ def gather(
     """
     stored, options = catalog.index(name), catalog.options
     snapshot = Snapshot(stored.storage, stored.log.newest())
-    index, history = IndexRecord.of(snapshot.entry), tuple(history_of(stored.log))
+    index, history = IndexRecord.of(snapshot.commit), tuple(history_of(stored.log))
     fresh, problem = _fresh(snapshot, options, current)
     files = fresh.listed if fresh is not None else tuple(snapshot.files.values())
     segments = tuple(segment_health(snapshot))
@@ -106,7 +106,7 @@ def gather(
         segments=segments,
         freshness=fresh,
         problem=problem,
-        stored=tuple(stored_columns(snapshot.entry, files, options)),
+        stored=tuple(stored_columns(snapshot.commit, files, options)),
         skip_map=None if predicate is None else _skip_map(snapshot, current(snapshot).source, files, predicate),
         steps=tuple(next_steps(index, fresh, columns, history)),
         location=catalog.location,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
 
 __all__ = ["WriteWatch"]
 
@@ -37,10 +37,10 @@ class WriteWatch:
     def __init__(
         self,
         spark: SparkSession | None,
-        entries: Callable[[], Mapping[str, Entry | Exception]],
+        commits: Callable[[], Mapping[str, Commit | Exception]],
         refresh: Callable[[str], object],
     ) -> None:
-        """``entries`` returns the newest commit of each index. Raises UnsupportedSessionError."""
+        """``commits`` returns the newest commit of each index. Raises UnsupportedSessionError."""
         if spark is None or is_connect(spark):
             raise UnsupportedSessionError(
                 "auto_refresh needs a classic Spark session",
@@ -50,7 +50,7 @@ class WriteWatch:
         from pyspark.java_gateway import ensure_callback_server_started
 
         self._spark: Any = spark
-        self._entries = entries
+        self._commits = commits
         self._refresh_index = refresh
         ensure_callback_server_started(self._spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
         self.background = AutoRefresh(self._indexes, self._refresh)
@@ -102,7 +102,7 @@ class WriteWatch:
         return self._spark._jsparkSession.listenerManager()
 
     def _indexes(self, written: Iterable[Written]) -> list[str]:
-        return indexes_over(self._entries(), map(self._located, written))
+        return indexes_over(self._commits(), map(self._located, written))
 
     def _located(self, written: Written) -> Written:
         """Return a write with the locations of its tables: an index may be on the path of a table."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakebloom.predicate.tree import Predicate
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
 
 __all__ = ["read_by_keys"]
 
@@ -44,7 +44,7 @@ def read_by_keys(
     spark: SparkSession,
     sides: tuple[DataFrame, DataFrame],
     columns: Sequence[str],
-    entries: Mapping[str, Entry | Exception],
+    commits: Mapping[str, Commit | Exception],
     read: Callable[[str, Predicate, Sequence[str] | None], DataFrame],
     max_keys: int,
 ) -> DataFrame:
@@ -59,7 +59,7 @@ def read_by_keys(
     types = [dict(side.dtypes) for side in sides]
     names = [_name(side, column) for column in columns for side in sides]
     pairs = list(zip(names[::2], names[1::2], strict=True))
-    traced = _traced(spark, indexed, [mine for mine, _ in pairs], entries)
+    traced = _traced(spark, indexed, [mine for mine, _ in pairs], commits)
     parts: list[Predicate] = [] if traced.predicate is None else [traced.predicate]
     for mine, theirs in pairs:
         _require_exact(mine, types[0][mine], types[1][theirs], traced.name)
@@ -81,7 +81,7 @@ def _name(side: DataFrame, column: str) -> str:
 
 
 def _traced(
-    spark: SparkSession, frame: DataFrame, columns: Sequence[str], entries: Mapping[str, Entry | Exception]
+    spark: SparkSession, frame: DataFrame, columns: Sequence[str], commits: Mapping[str, Commit | Exception]
 ) -> _Traced:
     """Return the index on a DataFrame's table that has filters for most of the columns."""
     plan: Any = frame._plan
@@ -91,10 +91,10 @@ def _traced(
     if root.WhichOneof("rel_type") == "read" and (sources := list(sources_of(spark, frame))):
         reader = source_reader(spark, sources[0])
         return _Traced(reader.index, reader.where, reader.columns)
-    active = {name: e for name, e in entries.items() if not isinstance(e, Exception) and e.state == "active"}
+    active = {name: e for name, e in commits.items() if not isinstance(e, Exception) and e.state == "active"}
     known = {
-        name: {path[0].lower() for path in _paths(entry)} & {c.lower() for c in columns}
-        for name, entry in active.items()
+        name: {path[0].lower() for path in _paths(commit)} & {c.lower() for c in columns}
+        for name, commit in active.items()
     }
     best = max((name for name in known if known[name]), key=lambda name: len(known[name]), default=None)
     try:
@@ -103,10 +103,10 @@ def _traced(
         raise _not_traced(columns[0], best, error.found) from error
     here = [
         name
-        for name, entry in active.items()
+        for name, commit in active.items()
         if known[name]
-        and entry.source.format == scan.format == "parquet"
-        and entry.source.locations == scan.locations
+        and commit.source.format == scan.format == "parquet"
+        and commit.source.locations == scan.locations
         and not (set(map(str.lower, scan.options)) - {"path"})
     ]
     if not here:
@@ -114,8 +114,8 @@ def _traced(
     return _Traced(max(here, key=lambda name: len(known[name])))
 
 
-def _paths(entry: Entry) -> list[tuple[str, ...]]:
-    return [column.path for column in entry.config.columns if len(column.path) == 1]
+def _paths(commit: Commit) -> list[tuple[str, ...]]:
+    return [column.path for column in commit.config.columns if len(column.path) == 1]
 
 
 def _require_exact(column: str, mine: str, theirs: str, index: str) -> None:

@@ -22,7 +22,7 @@ import pyarrow as pa
 from lakebloom.display.progress import Progress, shown
 from lakebloom.display.tables import Printable
 from lakebloom.errors import LakebloomError, NoFilesError, StorageError, typed_call
-from lakebloom.index.build.plan import FileGroup, SkippedFile, group_files
+from lakebloom.index.build.plan import RejectedFile, Shard, shard_files
 from lakebloom.index.operation import new_operation_id
 from lakebloom.parquet.embedding import column_names, embed
 from lakebloom.sbbf import sizing
@@ -54,7 +54,7 @@ class EmbedLakeReport(Printable):
     bytes: int
     """Their size before."""
     bytes_added: int
-    skipped: tuple[SkippedFile, ...]
+    skipped: tuple[RejectedFile, ...]
     """Files that were not changed, each with the reason."""
     elapsed_s: float
 
@@ -67,7 +67,7 @@ class _Result(msgspec.Struct, frozen=True):
     filters: int = 0
     bytes: int = 0
     bytes_added: int = 0
-    skipped: tuple[SkippedFile, ...] = ()
+    skipped: tuple[RejectedFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +104,13 @@ def embed_lake(
     if not files:
         raise NoFilesError(f"there are no files at {location}", hint="check the path")
     with shown(f"embedding filters in {location}", progress) as tell:
-        groups = group_files(files, parallelism(spark))
+        shards = shard_files(files, parallelism(spark))
         with (
             _watched(location, files, request.options, tell),
             failures_named("the Spark job that embeds filters failed"),
             interruptible(spark, f"lakebloom-{new_operation_id()}"),
         ):
-            results = _run(spark, groups, request)
+            results = _run(spark, shards, request)
         spark.catalog.refreshByPath(location)
         report = _summary(location, results, time.perf_counter() - started)
         if tell is not None:
@@ -118,29 +118,29 @@ def embed_lake(
     return report
 
 
-def _run(spark: SparkSession, groups: Sequence[FileGroup], request: _Request) -> list[_Result]:
-    packed = tuple(zlib.compress(pickle.dumps(group), 1) for group in groups)
+def _run(spark: SparkSession, shards: Sequence[Shard], request: _Request) -> list[_Result]:
+    packed = tuple(zlib.compress(pickle.dumps(shard), 1) for shard in shards)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                result = embed_group(pickle.loads(zlib.decompress(packed[number])), request)
+                result = embed_shard(pickle.loads(zlib.decompress(packed[number])), request)
                 yield row("result", "", number, msgspec.json.encode(result))
 
-    tasks = spark.range(0, len(groups), 1, len(groups)).mapInArrow(run, RESULT_SCHEMA)
+    tasks = spark.range(0, len(shards), 1, len(shards)).mapInArrow(run, RESULT_SCHEMA)
     return [msgspec.json.decode(bytes(answer["payload"]), type=_Result) for answer in tasks.collect()]
 
 
-def embed_group(group: FileGroup, request: _Request) -> _Result:
-    """Embed filters into the files of one group, in a task. A task that is tried again replaces its own filters."""
+def embed_shard(shard: Shard, request: _Request) -> _Result:
+    """Embed filters into the files of one shard, in a task. A task that is tried again replaces its own filters."""
     reports, skipped = [], []
-    for file in group.files:
+    for file in shard.files:
         try:
             done = embed(
                 file.uri, None, list(request.columns), request.fpp, force=request.force, options=request.options
             )
         except LakebloomError as error:
-            skipped.append(SkippedFile(file.uri, error.code, str(error)))
+            skipped.append(RejectedFile(file.uri, error.code, str(error)))
         else:
             reports.append(done)
     return _Result(

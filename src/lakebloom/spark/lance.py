@@ -110,11 +110,11 @@ def build_index(
     name = f"{found.name}_idx" if name is None else name
     if not replace:
         require_free(opened, name)
-    groups = _groups(opened, parallelism(spark))
-    if not groups:
+    shards = _shards(opened, parallelism(spark))
+    if not shards:
         raise NoFilesError(f"the dataset {job.uri} has no rows", hint="write some before it is indexed")
     with failures_named("the Spark job that builds the Lance index failed"):
-        built = _run(spark, groups, job)
+        built = _run(spark, shards, job)
     version, sizes = _commit(opened, name, found, built, segments, storage_options)
     return LanceIndexReport(
         dataset=job.uri,
@@ -136,38 +136,38 @@ def _absolute(uri: str) -> str:
     return uri if "://" in uri else str(Path(uri).absolute())
 
 
-def _groups(dataset: LanceDataset, at_once: int) -> list[list[int]]:
+def _shards(dataset: LanceDataset, at_once: int) -> list[list[int]]:
     """Return the fragments in shards of neighbours with about the same number of rows, one shard per task."""
     rows = {fragment.fragment_id: fragment.metadata.num_rows for fragment in dataset.get_fragments()}
     total = sum(rows.values())
     tasks = max(at_once, -(-total // LANCE_TASK_ROWS))
-    groups: dict[int, list[int]] = {}
+    shards: dict[int, list[int]] = {}
     before = 0
     for fragment_id in sorted(rows):
         middle = before + rows[fragment_id] / 2
-        groups.setdefault(int(middle * tasks / total), []).append(fragment_id)
+        shards.setdefault(int(middle * tasks / total), []).append(fragment_id)
         before += rows[fragment_id]
-    return list(groups.values())
+    return list(shards.values())
 
 
-def _run(spark: SparkSession, groups: Sequence[Sequence[int]], job: _Job) -> list[BuiltSegment]:
-    packed = pickle.dumps((list(groups), job))
+def _run(spark: SparkSession, shards: Sequence[Sequence[int]], job: _Job) -> list[BuiltSegment]:
+    packed = pickle.dumps((list(shards), job))
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 fragments, told = pickle.loads(packed)
-                built = build_group(fragments[number], told)
+                built = build_shard(fragments[number], told)
                 yield row("result", "", number, msgspec.json.encode(built))
 
-    answers = spark.range(0, len(groups), 1, len(groups)).mapInArrow(run, RESULT_SCHEMA).collect()
+    answers = spark.range(0, len(shards), 1, len(shards)).mapInArrow(run, RESULT_SCHEMA).collect()
     return [
         msgspec.json.decode(bytes(answer["payload"]), type=BuiltSegment)
         for answer in sorted(answers, key=lambda answer: int(answer["number"]))
     ]
 
 
-def build_group(fragment_ids: Sequence[int], job: _Job) -> BuiltSegment:
+def build_shard(fragment_ids: Sequence[int], job: _Job) -> BuiltSegment:
     """Write the segment of one shard of fragments, in a task."""
     dataset = open_dataset(job.uri, job.storage_options, job.version)
     return build_segment(dataset, find_column(dataset, job.column), fragment_ids, job.plan, job.storage_options)

@@ -14,11 +14,11 @@ from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 from lakebloom.tables.spark_schema import parse_struct, type_names
 
 if TYPE_CHECKING:
-    from lakebloom.store.records import ConfigRecord, Entry, FileRecord, GlobalRecord, SegmentRecord, TileRecord
+    from lakebloom.store.records import Commit, ConfigRecord, FileRecord, GlobalRecord, SegmentRecord, TileRecord
 
-__all__ = ["MAX_ENTRY_BYTES", "MAX_SCHEMA_DEPTH", "contradiction"]
+__all__ = ["MAX_COMMIT_BYTES", "MAX_SCHEMA_DEPTH", "contradiction"]
 
-MAX_ENTRY_BYTES = 256 << 20
+MAX_COMMIT_BYTES = 256 << 20
 """A commit has some hundred bytes for each column of each segment."""
 MAX_SCHEMA_DEPTH = 200
 """Nesting depth of brackets in a table's schema."""
@@ -32,20 +32,20 @@ _LEAST_BYTES_A_UNIT = 32
 """The columns of fixed width alone take more than this in each row of the unit table."""
 
 
-def contradiction(entry: Entry) -> str | None:
+def contradiction(commit: Commit) -> str | None:
     """Return what is impossible in a commit, None if nothing is."""
-    if not 0 < entry.version < 10**20 or abs(entry.timestamp_ms) >= _MAX_NUMBER:
-        return f"version {entry.version} of {entry.timestamp_ms} ms"
-    if entry.source.schema_json and not _is_schema(entry.source.schema_json):
-        return f"a schema that Spark cannot have written: {entry.source.schema_json[:80]}"
-    if not 0 <= entry.files_gone < _MAX_NUMBER:
-        return f"{entry.files_gone} files that are gone"
-    if len({segment.id for segment in entry.segments}) != len(entry.segments):
+    if not 0 < commit.version < 10**20 or abs(commit.timestamp_ms) >= _MAX_NUMBER:
+        return f"version {commit.version} of {commit.timestamp_ms} ms"
+    if commit.source.schema_json and not _is_schema(commit.source.schema_json):
+        return f"a schema that Spark cannot have written: {commit.source.schema_json[:80]}"
+    if not 0 <= commit.files_gone < _MAX_NUMBER:
+        return f"{commit.files_gone} files that are gone"
+    if len({segment.id for segment in commit.segments}) != len(commit.segments):
         return "a segment twice"
-    columns = len(entry.config.columns)
-    of_segments = (_of_segment(segment, columns) for segment in entry.segments)
-    of_filters = (_of_global(record, columns) for record in entry.global_filters)
-    return next(filter(None, (_of_config(entry.config), *of_segments, *of_filters)), None)
+    columns = len(commit.config.columns)
+    of_segments = (_of_segment(segment, columns) for segment in commit.segments)
+    of_filters = (_of_global(record, columns) for record in commit.global_filters)
+    return next(filter(None, (_of_config(commit.config), *of_segments, *of_filters)), None)
 
 
 def _of_config(config: ConfigRecord) -> str | None:

@@ -37,8 +37,8 @@ from lakebloom.errors import (
     NotFoundError,
     StorageError,
 )
-from lakebloom.store.entries import FOLDER, corrupt_entry, decode_entry, entry_path, readable
-from lakebloom.store.records import LINEAGE, Entry
+from lakebloom.store.commits import FOLDER, corrupt_commit, decode_commit, entry_path, readable
+from lakebloom.store.records import LINEAGE, Commit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 WRITER = f"lakebloom {__version__}"
 
 HINT = f"{FOLDER}/latest"
-_ENTRY = re.compile(rf"{FOLDER}/(?P<version>[0-9]{{20}})\.json")
+_COMMIT = re.compile(rf"{FOLDER}/(?P<version>[0-9]{{20}})\.json")
 _NUMBER = re.compile(rb"[0-9]{1,20}")
 _ORIGINS = ("create", "replace")
 """Operations that start another index in the same log."""
@@ -66,20 +66,20 @@ class Log:
     def __init__(self, storage: Storage, name: str) -> None:
         self._storage = storage
         self._name = name
-        self._newest: Entry | None = None
+        self._newest: Commit | None = None
         self._looked_at_s = 0.0
 
     # Reading
 
-    def read(self, version: int) -> Entry:
+    def read(self, version: int) -> Commit:
         """Return one commit. Raises NotFoundError if it was never written, or was vacuumed."""
         path = entry_path(version)
-        entry = decode_entry(bytes(self._storage.read(path)), path)
-        if entry.version != version:
-            raise corrupt_entry(path, f"version {entry.version}")
-        return entry
+        commit = decode_commit(bytes(self._storage.read(path)), path)
+        if commit.version != version:
+            raise corrupt_commit(path, f"version {commit.version}")
+        return commit
 
-    def newest(self) -> Entry:
+    def newest(self) -> Commit:
         """Return the newest commit, for readers, with one read if nothing is new. Raises IndexNotFoundError.
 
         For up to a minute after a vacuum it may be an older one, which gives the same results.
@@ -92,12 +92,12 @@ class Log:
         self._newest = self.present(self._follow(known))
         return self._newest
 
-    def confirmed(self) -> Entry:
+    def confirmed(self) -> Commit:
         """Return the newest commit as it is stored now, for writers. Lists the log. Raises IndexNotFoundError."""
         stored = self.tip()
         return self._known(self._newest if stored is not None and stored == self._newest else stored)
 
-    def tip(self) -> Entry | None:
+    def tip(self) -> Commit | None:
         """Return the commit with the highest version, also that of a removed index; None if there is no log.
 
         Only a listing can tell: a missing version may have been vacuumed, and a commit before a gap may be one that
@@ -105,10 +105,10 @@ class Log:
         """
         return self.listed()[0]
 
-    def listed(self) -> tuple[Entry | None, dict[int, int]]:
+    def listed(self) -> tuple[Commit | None, dict[int, int]]:
         """Return the commit with the highest version, and the time of each version by the store's clock."""
         for _ in range(_ATTEMPTS):
-            stored = _entry_times(self._storage.list(FOLDER))
+            stored = _commit_times(self._storage.list(FOLDER))
             if not stored:
                 return None, stored
             with suppress(NotFoundError):  # vacuumed since the listing: there is a newer one, or none
@@ -117,7 +117,7 @@ class Log:
 
     def versions(self) -> list[int]:
         """Return the stored versions in order. Lists the log."""
-        return sorted(_entry_times(self._storage.list(FOLDER)))
+        return sorted(_commit_times(self._storage.list(FOLDER)))
 
     def clock(self, newest: int) -> tuple[int, dict[int, int]]:
         """Return the current time and the time of each version, in milliseconds by the store's clock.
@@ -130,44 +130,44 @@ class Log:
             files = list(self._storage.list(FOLDER))
             for file in files:
                 if file.path == HINT:
-                    return file.mtime_ms, _entry_times(files)
+                    return file.mtime_ms, _commit_times(files)
         raise self._conflict("the hint was removed")
 
-    def _known(self, entry: Entry | None) -> Entry:
-        self._newest, self._looked_at_s = self.present(entry), time.monotonic()
+    def _known(self, commit: Commit | None) -> Commit:
+        self._newest, self._looked_at_s = self.present(commit), time.monotonic()
         return self._newest
 
-    def present(self, entry: Entry | None) -> Entry:
+    def present(self, commit: Commit | None) -> Commit:
         """Return the commit of an existing index. Raises IndexNotFoundError."""
-        if entry is not None and entry.state != "removed":
-            return entry
+        if commit is not None and commit.state != "removed":
+            return commit
         self._newest = None
         raise IndexNotFoundError(
             f"there is no index named {self._name!r}",
-            found=f"no log at {self._storage.uri}" if entry is None else f"it was removed in version {entry.version}",
+            found=f"no log at {self._storage.uri}" if commit is None else f"it was removed in version {commit.version}",
             hint="see lake.indexes() for those that exist",
         )
 
-    def _follow(self, entry: Entry) -> Entry:
+    def _follow(self, commit: Commit) -> Commit:
         while True:
             try:
-                entry = self.read(entry.version + 1)
+                commit = self.read(commit.version + 1)
             except NotFoundError:
-                return entry
+                return commit
 
-    def _from_hint(self) -> Entry | None:
+    def _from_hint(self) -> Commit | None:
         hint = self._hint()
         if hint is not None:
             with suppress(NotFoundError):
                 return self._follow(self.read(hint))
         return self.tip()
 
-    def _looked_again(self, known: Entry) -> Entry | None:
+    def _looked_again(self, known: Commit) -> Commit | None:
         hint = self._hint()
         if hint is not None and hint <= known.version:
-            entry = self._follow(known)
-            if entry is not known:
-                return entry
+            commit = self._follow(known)
+            if commit is not known:
+                return commit
             with suppress(NotFoundError):
                 stored = self.read(known.version)
                 return known if stored == known else stored
@@ -190,7 +190,7 @@ class Log:
 
     # Writing
 
-    def create(self, entry: Entry) -> Entry:
+    def create(self, commit: Commit) -> Commit:
         """Write the first commit, or the first one after the index was removed, and return it as written.
 
         Raises AlreadyExistsError if the index exists. An index whose newest commit cannot be read is replaced.
@@ -198,9 +198,9 @@ class Log:
         try:
             base = self.tip()
         except CorruptIndexError:
-            return self.force(entry, max(self.versions()))
+            return self.force(commit, max(self.versions()))
         if base is None or base.state == "removed":
-            made = self._successor(base, entry)
+            made = self._successor(base, commit)
             if self._put(made):
                 return made
         raise AlreadyExistsError(
@@ -209,7 +209,7 @@ class Log:
             hint="read what the other writer stored",
         )
 
-    def commit(self, change: Callable[[Entry], Entry | None]) -> Entry | None:
+    def commit(self, change: Callable[[Commit], Commit | None]) -> Commit | None:
         """Apply a change to the newest commit and write the next one; return None if the change returns None.
 
         ``change`` may run several times: if another writer is first, it is applied to that writer's commit. It raises
@@ -221,12 +221,12 @@ class Log:
             changed = change(base)
             if changed is None:
                 return None
-            entry = self._successor(base, changed)
-            if self._put(entry):
-                return entry
+            commit = self._successor(base, changed)
+            if self._put(commit):
+                return commit
         raise self._conflict("another writer was first")
 
-    def replace(self, change: Callable[[Entry | None], Entry]) -> Entry:
+    def replace(self, change: Callable[[Commit | None], Commit]) -> Commit:
         """Write the next commit on top of anything: an empty log, any state, or a damaged commit.
 
         ``change`` gets the newest commit, None if there is none or it is damaged. It may run several times, and raises
@@ -238,9 +238,9 @@ class Log:
                 base = self.tip()
             except CorruptIndexError:
                 return self.force(change(None), max(self.versions()))
-            entry = self._successor(base, change(base))
-            if self._put(entry):
-                return entry
+            commit = self._successor(base, change(base))
+            if self._put(commit):
+                return commit
         raise self._conflict("another writer was first")
 
     @staticmethod
@@ -248,12 +248,12 @@ class Log:
         # Without a random pause, writers that lost at the same moment would collide again.
         time.sleep(random.uniform(0, min(_MAX_PAUSE_S, attempt * _PAUSE_S)))
 
-    def force(self, entry: Entry, highest: int) -> Entry:
+    def force(self, commit: Commit, highest: int) -> Commit:
         """Write a commit after the highest version without reading it; only for damaged logs.
 
         Raises CommitConflictError if another writer was first.
         """
-        made = msgspec.structs.replace(self._successor(None, entry), version=highest + 1)
+        made = msgspec.structs.replace(self._successor(None, commit), version=highest + 1)
         if self._put(made):
             return made
         raise CommitConflictError(
@@ -262,7 +262,7 @@ class Log:
             hint="try again if the index is still damaged",
         )
 
-    def _successor(self, base: Entry | None, changed: Entry) -> Entry:
+    def _successor(self, base: Commit | None, changed: Commit) -> Commit:
         made = new_id()
         return msgspec.structs.replace(
             changed,
@@ -274,19 +274,19 @@ class Log:
             lineage=() if base is None else (base.id, *base.lineage)[:LINEAGE],
         )
 
-    def _put(self, entry: Entry) -> bool:
+    def _put(self, commit: Commit) -> bool:
         """Write a commit, and tell whether it is the successor of its base."""
         try:
-            self._storage.put_if_absent(entry_path(entry.version), readable(entry))
+            self._storage.put_if_absent(entry_path(commit.version), readable(commit))
         except AlreadyExistsError:
             return False
-        if not self._stands(entry):
-            self._storage.delete(entry_path(entry.version))
+        if not self._stands(commit):
+            self._storage.delete(entry_path(commit.version))
             return False
-        self._known_written(entry)
+        self._known_written(commit)
         return True
 
-    def _stands(self, entry: Entry) -> bool:
+    def _stands(self, commit: Commit) -> bool:
         """Tell whether a commit that was just put is part of the log, and was not too late.
 
         A writer may be suspended for so long that others write its version, build on it and vacuum it; then its put
@@ -296,26 +296,26 @@ class Log:
         try:
             for _ in range(_ATTEMPTS):
                 highest = max(self.versions(), default=0)
-                if highest <= entry.version:
+                if highest <= commit.version:
                     return True
                 with suppress(NotFoundError):
-                    descends = self._descends(self.read(highest), entry)
+                    descends = self._descends(self.read(highest), commit)
                     if descends is not None:
                         return descends
                     break
         except IndexFormatError:
             pass
         raise StorageError(
-            f"cannot tell whether version {entry.version} of index {self._name!r} was committed",
+            f"cannot tell whether version {commit.version} of index {self._name!r} was committed",
             found="later versions, and none whose lineage reaches back to it",
             hint=f"look at lake.history({self._name!r}) before trying again",
         )
 
-    def _descends(self, later: Entry, entry: Entry) -> bool | None:
+    def _descends(self, later: Commit, commit: Commit) -> bool | None:
         """Tell whether a commit is an ancestor of a later one; None if commits between them were vacuumed."""
-        while (descends := later.descends_from(entry)) is None:
+        while (descends := later.descends_from(commit)) is None:
             # The lineage does not reach back that far. The oldest commit that it names has the ids before.
-            if not later.lineage or later.version - len(later.lineage) <= entry.version:
+            if not later.lineage or later.version - len(later.lineage) <= commit.version:
                 return None
             try:
                 ancestor = self.read(later.version - len(later.lineage))
@@ -333,15 +333,15 @@ class Log:
             hint="try again when fewer writers are active",
         )
 
-    def _known_written(self, entry: Entry) -> None:
-        self._newest, self._looked_at_s = None if entry.state == "removed" else entry, time.monotonic()
+    def _known_written(self, commit: Commit) -> None:
+        self._newest, self._looked_at_s = None if commit.state == "removed" else commit, time.monotonic()
         # The commit is written, and readers find it without the hint: no error here may fail it.
         with suppress(Exception):
-            self._storage.write(HINT, str(entry.version).encode())
+            self._storage.write(HINT, str(commit.version).encode())
 
 
-def _entry_times(files: Iterable[StoredFile]) -> dict[int, int]:
-    matches = ((_ENTRY.fullmatch(file.path), file.mtime_ms) for file in files)
+def _commit_times(files: Iterable[StoredFile]) -> dict[int, int]:
+    matches = ((_COMMIT.fullmatch(file.path), file.mtime_ms) for file in files)
     return {int(match["version"]): mtime_ms for match, mtime_ms in matches if match is not None}
 
 

@@ -178,7 +178,7 @@ class GlobalRecord(Record, frozen=True):
     file: FileRecord
 
 
-class Entry(Record, frozen=True):
+class Commit(Record, frozen=True):
     """One commit: the whole state of an index."""
 
     version: int
@@ -201,7 +201,7 @@ class Entry(Record, frozen=True):
     files_gone: int = 0
     """How many indexed files the table no longer had at the last refresh."""
 
-    def descends_from(self, other: Entry) -> bool | None:
+    def descends_from(self, other: Commit) -> bool | None:
         """Tell whether another version is an ancestor; None if the lineage does not reach back that far."""
         generation = self.version - other.version - 1
         return self.lineage[generation] == other.id if 0 <= generation < len(self.lineage) else None

@@ -1,4 +1,4 @@
-"""Advice and prices without Spark: what they predict is what is then built."""
+"""PrunedFiles and prices without Spark: what they predict is what is then built."""
 
 from __future__ import annotations
 

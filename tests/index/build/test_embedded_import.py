@@ -64,7 +64,7 @@ def test_the_answers_are_those_of_an_index_that_was_built_by_reading(lake: Lake,
     fill(lake, range(3))
     report = create(lake, BloomIndexConfig(NAME, ["k", "s", "n"], granularity=granularity, fpp=1e-4))
     units = 6 if granularity == "row_group" else 3
-    assert (report.units, report.filters_taken, report.read_anyway) == (units, 3 * units, ())
+    assert (report.units, report.filters_imported, report.read_anyway) == (units, 3 * units, ())
     assert_answers(lake, questions([5, 25, 45, 59, 999]))
     asked = [*(col("k") == key for key in range(-5, 65)), col("s") == "s35", col("n") == 2, col("n").is_null()]
     taken = [lake.kept(predicate) for predicate in asked]
@@ -95,7 +95,7 @@ def test_what_has_no_filter_is_read(lake: Lake) -> None:
     lake.write("f2", columns, row_group_size=10, bloom_filter_options={"k": {"ndv": 100, "fpp": 1e-5}})
     lake.write("f3", {"k": pa.array(range(60, 80))}, bloom_filter_options={"k": {"ndv": 100, "fpp": 1e-5}})
     report = create(lake)
-    assert report.filters_taken == 6 + 2 + 3
+    assert report.filters_imported == 6 + 2 + 3
     why = "the file has no filter for it, or not in every row group"
     assert {(each.column, each.files, each.reason) for each in report.read_anyway} == {
         ("k", 1, why),
@@ -113,10 +113,10 @@ def test_refresh_and_optimize(lake: Lake) -> None:
     fill(lake, [1])
     blank_pages(lake.table / "f1.parquet")
     report = refresh_index(workshop(lake.catalog(), **SMALL), NAME, from_embedded=True)
-    assert (report.units, report.filters_taken, report.skipped) == (2, 6, ())
+    assert (report.units, report.filters_imported, report.skipped) == (2, 6, ())
     (lake.table / "f1.parquet").unlink()
     fill(lake, [2])
-    assert lake.refresh().filters_taken == 0
+    assert lake.refresh().filters_imported == 0
     optimize_index(lake.catalog(), NAME)
     assert len(lake.entry().segments) == 1
     assert_answers(lake, questions([5, 45, 999]))
@@ -156,7 +156,7 @@ def test_filters_of_row_groups_that_are_too_full_for_a_file(lake: Lake) -> None:
     report = create(lake, BloomIndexConfig(NAME, ["k"], fpp=0.01))
     (why,) = report.read_anyway
     assert "would have a false-positive rate of" in why.reason
-    assert (report.filters_taken, report.fpp) == (0, 0.01)
+    assert (report.filters_imported, report.fpp) == (0, 0.01)
     assert lake.open().verify_index(NAME).ok
 
 
@@ -221,7 +221,7 @@ def test_types_that_are_hashed_alike(tmp_path: Path, kind: str, values: pa.Array
     lake = Lake(tmp_path, {"v": kind})
     filtered(lake, "f", {"v": values}, **options)
     report = create(lake, BloomIndexConfig(NAME, ["v"], granularity="row_group", fpp=1e-4))
-    assert (report.filters_taken, report.read_anyway) == (1, ())
+    assert (report.filters_imported, report.read_anyway) == (1, ())
     verified = lake.open().verify_index(NAME)
     assert (verified.ok, verified.values_checked) == (True, len(values) - values.null_count)
 
@@ -231,7 +231,7 @@ def test_types_that_are_not(tmp_path: Path, kind: str, values: pa.Array, options
     lake = Lake(tmp_path, {"v": kind})
     filtered(lake, "f", {"v": values}, **options)
     report = create(lake, BloomIndexConfig(NAME, ["v"], granularity="row_group", fpp=1e-4))
-    assert report.filters_taken == 0
+    assert report.filters_imported == 0
     assert why in report.read_anyway[0].reason
     assert lake.open().verify_index(NAME).ok
 
@@ -242,7 +242,7 @@ def test_old_dates_of_unknown_writers(tmp_path: Path) -> None:
     filtered(lake, "f1", {"v": dates(2024)})
     report = create(lake, BloomIndexConfig(NAME, ["v"], granularity="row_group"))
     assert [each.reason for each in report.read_anyway] == ["Spark may read its old dates in another calendar"]
-    assert (report.filters_taken, len(report.skipped)) == (1, 1)
+    assert (report.filters_imported, len(report.skipped)) == (1, 1)
 
 
 def test_columns_that_a_file_does_not_have(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_columns_that_a_file_does_not_have(tmp_path: Path) -> None:
     filtered(lake, "f0", {"k": pa.array([1, 2])})
     filtered(lake, "f1", {"k": pa.array([3, 4]), "late": pa.array(["a", None])})
     report = create(lake, BloomIndexConfig(NAME, ["k", "late"], granularity="row_group", fpp=1e-4))
-    assert (report.filters_taken, report.read_anyway) == (4, ())
+    assert (report.filters_imported, report.read_anyway) == (4, ())
     assert lake.kept(col("late") == "a") == {("f1", 0)}
     assert lake.kept(col("late").is_null()) == {("f0", 0), ("f1", 0)}
     assert lake.kept(col("late").is_not_null()) == {("f1", 0)}
@@ -274,7 +274,7 @@ def test_filters_that_cannot_be_believed(lake: Lake) -> None:
     assert len(reasons) == 2
     assert reasons[1] == "the file has a filter with no bit set"
     assert "FILTER" in reasons[0]
-    assert report.filters_taken == 3 * 6 - 4
+    assert report.filters_imported == 3 * 6 - 4
     assert_answers(lake, questions([5, 25, 45, 999]))
 
 
@@ -297,6 +297,6 @@ def test_many_units_share_tiles(lake: Lake) -> None:
     columns = {"k": pa.array(range(500))}
     lake.write("f", columns, row_group_size=5, bloom_filter_options={"k": {"ndv": 5, "fpp": 0.01}})
     report = create(lake, BloomIndexConfig(NAME, ["k"], granularity="row_group", fpp=0.01))
-    assert (report.units, report.filters_taken) == (100, 100)
+    assert (report.units, report.filters_imported) == (100, 100)
     assert sum(len(segment.tiles) for segment in lake.entry().segments) <= 2
     assert lake.open().verify_index(NAME).ok

@@ -20,7 +20,7 @@ from tests.index.meddling import Meanwhile
 from tests.storage.faults import FaultyStorage
 
 if TYPE_CHECKING:
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
 
 QUESTIONS = questions([5, 25, 45, 65, 85, 999])
 GLOBAL = BloomIndexConfig(NAME, ["k", "s"], global_filter=True)
@@ -192,7 +192,7 @@ def test_full_makes_one_segment_for_each_set_of_types(lake: Lake) -> None:
     lake.refresh()
     index = lake.catalog().index(NAME)
 
-    def widen(base: Entry) -> Entry:
+    def widen(base: Commit) -> Commit:
         segments = [msgspec.structs.replace(segment, types=("bigint",)) for segment in base.segments[-1:]]
         return msgspec.structs.replace(base, segments=(*base.segments[:-1], *segments))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lakebloom.display.progress import Progress
-    from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup
+    from lakebloom.index.build.plan import BuildPlan, BuildResult, Shard
     from lakebloom.index.catalog import Catalog
     from lakebloom.storage import Buffer, Buffers
     from lakebloom.store.records import SourceRecord
@@ -38,7 +38,7 @@ class Speculating(LocalBuilder):
         self,
         plan: BuildPlan,
         source: SourceRecord,
-        groups: Sequence[FileGroup],
+        groups: Sequence[Shard],
         progress: Callable[[Progress], None] | None,
     ) -> BuildResult:
         for group in groups:

@@ -201,7 +201,7 @@ def test_a_corrupt_file_among_good_ones_is_skipped_with_a_reason(lake: Lake) -> 
     (skipped,) = report.skipped
     assert (skipped.uri, skipped.code) == (f"file://{bad}", "CORRUPT_FOOTER")
     assert "footer" in skipped.reason
-    assert (report.files, lake.entry().summary["files_skipped"]) == (2, 1)
+    assert (report.files, lake.entry().summary["files_rejected"]) == (2, 1)
     with pytest.raises(errors.DataFileError, match=r"f1\.parquet"):
         lake.open().lookup(NAME, col("k") == 5)
     again = lake.refresh()

@@ -13,7 +13,7 @@ import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom, col, errors
 from lakebloom.index.query.reader import Reader
-from lakebloom.store.entries import encode_entry, entry_path
+from lakebloom.store.commits import encode_commit, entry_path
 from lakebloom.store.files import write_blob
 from tests.fuzz.damage import cut, flipped, lengthened, shifted
 from tests.index.lake import NAME, Lake, assert_answers, questions
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lakebloom.storage import Storage
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
 
 QUESTIONS = questions([45])
 PREDICATES = [question.predicate for question in QUESTIONS]
@@ -116,7 +116,7 @@ def test_a_damaged_hint_does_no_harm(lake: Lake, storage: Storage, hint: bytes) 
     assert answers(lake.open()) == expected
 
 
-def changed(entry: Entry, storage: Storage, change: Callable[[dict], None]) -> None:
+def changed(entry: Commit, storage: Storage, change: Callable[[dict], None]) -> None:
     """Write an entry with another content and a checksum that fits."""
     body = msgspec.json.decode(msgspec.json.encode(entry))
     change(body)
@@ -164,7 +164,7 @@ def test_a_unit_table_of_a_later_format(lake: Lake, storage: Storage, version: b
         writer.write_table(table)
     record = write_blob(storage, segment.units.path, sink.getvalue())
     segments = (msgspec.structs.replace(segment, units=record), *entry.segments[1:])
-    storage.write(entry_path(entry.version), encode_entry(msgspec.structs.replace(entry, segments=segments)))
+    storage.write(entry_path(entry.version), encode_commit(msgspec.structs.replace(entry, segments=segments)))
     with pytest.raises(errors.UnknownFormatError, match=r"units\.arrow"):
         lake.open().candidates(NAME, PREDICATES[0])
 
@@ -173,7 +173,7 @@ def test_a_unit_that_names_a_tile_which_is_not_there_is_kept(lake: Lake, storage
     """Unknown means keep, even if only a faulty writer can have written this."""
     entry = lake.entry()
     without = [msgspec.structs.replace(segment, tiles=()) for segment in entry.segments]
-    storage.write(entry_path(2), encode_entry(msgspec.structs.replace(entry, segments=tuple(without))))
+    storage.write(entry_path(2), encode_commit(msgspec.structs.replace(entry, segments=tuple(without))))
     assert lake.kept(col("k") == 45) == {(f"f{number}", 0) for number in range(2, 5)}
 
 

@@ -19,9 +19,9 @@ from lakebloom.index.maintain.repair import remove_index
 from lakebloom.index.maintain.vacuum import removal_of, vacuum_index
 from lakebloom.index.operation import require_stored
 from lakebloom.store import log as log_module
-from lakebloom.store.entries import decode_entry, entry_path
+from lakebloom.store.commits import decode_commit, entry_path
 from lakebloom.store.log import HINT, Log
-from lakebloom.store.records import Entry, FileRecord, SegmentRecord
+from lakebloom.store.records import Commit, FileRecord, SegmentRecord
 from tests.index.interleaving import Explorer, Failed, Files, Played, perform
 from tests.store.examples import entry as first_entry
 
@@ -80,45 +80,45 @@ def built(index: Index, who: str, with_files: bool) -> tuple[SegmentRecord, ...]
     return (made,)
 
 
-def add(index: Index, who: str, with_files: bool) -> Entry | None:
+def add(index: Index, who: str, with_files: bool) -> Commit | None:
     """As a quick refresh commits."""
     made = built(index, who, with_files)
 
-    def change(base: Entry) -> Entry:
+    def change(base: Commit) -> Commit:
         require_active(base)
         return require_stored(index, msgspec.structs.replace(base, segments=base.segments + made), base)
 
     return index.log.commit(change)
 
 
-def twice(index: Index, who: str, with_files: bool) -> Entry | None:
+def twice(index: Index, who: str, with_files: bool) -> Commit | None:
     """Two commits, one after the other: what it takes to make a number vacuumable that another is about to take."""
     add(index, who, with_files)
     return add(index, f"{who}again", with_files)
 
 
-def found(index: Index, who: str, with_files: bool) -> Entry | None:
+def found(index: Index, who: str, with_files: bool) -> Commit | None:
     create(index, who, with_files)
     return add(index, f"{who}again", with_files)
 
 
-def replace(index: Index, who: str, with_files: bool) -> Entry | None:
+def replace(index: Index, who: str, with_files: bool) -> Commit | None:
     """As optimize commits."""
     made = built(index, who, with_files)
 
-    def change(base: Entry) -> Entry:
+    def change(base: Commit) -> Commit:
         require_active(base)
         return require_stored(index, msgspec.structs.replace(base, segments=made), base)
 
     return index.log.commit(change)
 
 
-def create(index: Index, who: str, with_files: bool) -> Entry:
+def create(index: Index, who: str, with_files: bool) -> Commit:
     made = built(index, who, with_files)
     return index.log.create(require_stored(index, msgspec.structs.replace(first_entry(), segments=made)))
 
 
-def put_in_place(index: Index, who: str, with_files: bool) -> Entry:
+def put_in_place(index: Index, who: str, with_files: bool) -> Commit:
     """As ``create_index(..., replace=True)`` commits, by its own code."""
     found = _newest(index)
     made = built(index, who, with_files)
@@ -208,15 +208,15 @@ def start(state: str, with_files: bool, hint: int | None, monkeypatch: pytest.Mo
 # What always holds
 
 
-def newest_of(files: Files) -> Entry | None:
+def newest_of(files: Files) -> Commit | None:
     entries = [path for path, _ in files if path.startswith("log/0")]
-    return decode_entry(dict(files)[max(entries)], max(entries)) if entries else None
+    return decode_commit(dict(files)[max(entries)], max(entries)) if entries else None
 
 
 def check(files: Files, outcomes: list[Any]) -> None:
     newest = newest_of(files)
     paths = {path for path, _ in files}
-    acknowledged = [entry_id for outcome in outcomes if isinstance(outcome, tuple) for entry_id in outcome]
+    acknowledged = [commit_id for outcome in outcomes if isinstance(outcome, tuple) for commit_id in outcome]
     if newest is None:
         assert acknowledged == []
         return

@@ -11,7 +11,7 @@ from lakebloom.index.maintain.lifecycle import delete_index
 from lakebloom.index.maintain.repair import repair_index
 from lakebloom.index.maintain.verify import verify_index
 from lakebloom.index.query.reader import Reader
-from lakebloom.store.entries import entry_path
+from lakebloom.store.commits import entry_path
 from tests.index.lake import NAME, Lake
 from tests.index.maintain.damage import (
     OTHER,

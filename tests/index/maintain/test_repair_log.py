@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from lakebloom import errors
-from lakebloom.store.entries import encode_entry, entry_path
+from lakebloom.store.commits import encode_commit, entry_path
 from tests.index.lake import NAME, Lake
 from tests.index.maintain.damage import (
     WAYS,
@@ -83,7 +83,7 @@ def test_an_entry_with_the_null_of_a_full_filter_is_read(lake: Lake) -> None:
     made(lake, global_filter=True)
     entry = lake.entry()
     full = tuple(msgspec.structs.replace(record, ndv=None, fpp=1.0) for record in entry.global_filters)
-    storage_of(lake).write(entry_path(2), encode_entry(msgspec.structs.replace(entry, global_filters=full)))
+    storage_of(lake).write(entry_path(2), encode_commit(msgspec.structs.replace(entry, global_filters=full)))
     assert_whole(lake)
     lake.fill([4])
     assert lake.refresh().committed

@@ -14,7 +14,7 @@ from lakebloom.index.maintain.lifecycle import delete_index, restore_index
 from lakebloom.index.maintain.optimize import optimize_index
 from lakebloom.storage.local.temporary import temporary_name
 from lakebloom.store import log as log_module
-from lakebloom.store.entries import entry_path
+from lakebloom.store.commits import entry_path
 from tests.index.lake import DAY_MS, NAME, Lake, assert_answers, kept, questions
 from tests.index.meddling import Doubled
 from tests.store.examples import bumped

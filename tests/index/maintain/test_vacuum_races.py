@@ -22,7 +22,7 @@ from tests.index.meddling import ANY, Doubled, Meanwhile, Unanswered
 from tests.store.examples import bumped
 
 if TYPE_CHECKING:
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
 
 QUESTIONS = questions([5, 45, 65])
 
@@ -92,7 +92,7 @@ def test_a_number_is_not_given_twice(lake: Lake) -> None:
     lake.create()
     asleep = True
 
-    def change(base: Entry) -> Entry:
+    def change(base: Commit) -> Commit:
         nonlocal asleep
         if asleep:
             asleep = False
@@ -183,7 +183,7 @@ def test_a_reader_whose_version_is_vacuumed_while_it_asks(lake: Lake) -> None:
     found = reader.candidates(col("k") == 45)
     assert meanwhile.acted == 3
     assert [candidate.file.uri.rpartition("/")[2] for candidate in found] == ["f2.parquet"]
-    assert reader.snapshot().entry == lake.entry()
+    assert reader.snapshot().commit == lake.entry()
 
 
 def test_a_reader_goes_on_without_looking_back_for_a_minute_at_most(

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from lakebloom import BloomIndexConfig, errors
 from lakebloom.index.maintain.optimize import optimize_index
 from lakebloom.index.maintain.verify_files import FileCheck
-from lakebloom.store.entries import encode_entry, entry_path
+from lakebloom.store.commits import encode_commit, entry_path
 from lakebloom.store.tiles import read_tile, write_tile
 from lakebloom.store.unit_table import UnitTable
 from tests.index.lake import NAME, Lake, columns_of
@@ -81,7 +81,7 @@ def rewrite(lake: Lake, change: Callable[[SegmentRecord], SegmentRecord]) -> Non
     """Put another first segment into the newest entry, all checksums right: as a faulty writer would."""
     entry = lake.entry()
     segments = (change(entry.segments[0]), *entry.segments[1:])
-    changed = encode_entry(replace(entry, segments=segments))
+    changed = encode_commit(replace(entry, segments=segments))
     lake.catalog().index(NAME).storage.write(entry_path(entry.version), changed)
 
 

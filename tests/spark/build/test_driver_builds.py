@@ -41,9 +41,9 @@ def jobs_of(spark: SparkSession) -> Iterator[Callable[[Callable[[], object]], in
 def filters(lake: Lakebloom, name: str) -> list[object]:
     """All bits of an index."""
     version = snapshot(lake, name)
-    columns = [unit_filters(lake, name, column) for column in range(len(version.entry.config.columns))]
-    merged = [read_global(version.storage, record) for record in version.entry.global_filters]
-    return [columns, merged, [segment.num_units for segment in version.entry.segments]]
+    columns = [unit_filters(lake, name, column) for column in range(len(version.commit.config.columns))]
+    merged = [read_global(version.storage, record) for record in version.commit.global_filters]
+    return [columns, merged, [segment.num_units for segment in version.commit.segments]]
 
 
 def said(report: BuildReport) -> BuildReport:

@@ -36,7 +36,7 @@ def test_filters_of_spark(spark: SparkSession, lake: Lakebloom, tmp_path: Path) 
 
     config = BloomIndexConfig("taken", [*COLUMNS, "d"], granularity="row_group", fpp=0.01)
     report = lake.create_index(path, config, from_embedded=True)
-    assert (report.units, report.filters_taken) == (3, 3 * len(COLUMNS))
+    assert (report.units, report.filters_imported) == (3, 3 * len(COLUMNS))
     assert [(why.column, why.files) for why in report.read_anyway] == [("d", 3)]
     verified = lake.verify_index("taken")
     assert verified.ok

@@ -28,7 +28,7 @@ ROWS = 3000
 
 def stored(lake: Lakebloom, column: int = 0) -> tuple[GlobalRecord, Sbbf]:
     version = snapshot(lake, "by_k")
-    (record,) = (record for record in version.entry.global_filters if record.column == column)
+    (record,) = (record for record in version.commit.global_filters if record.column == column)
     return record, read_global(version.storage, record)
 
 

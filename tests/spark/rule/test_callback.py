@@ -65,7 +65,7 @@ def test_secrets_differ() -> None:
 
 def test_nothing_but_apply_is_reachable() -> None:
     reached = exposed(Echo(), SECRET)
-    names = {*dir(type(reached)), *dir(Callback), *vars(Echo()), "_advisor", "__dict__", "__globals__"}
+    names = {*dir(type(reached)), *dir(Callback), *vars(Echo()), "_scan_pruner", "__dict__", "__globals__"}
     assert [name for name in sorted(names) if callable(getattr(reached, name, None))] == ["__class__", "apply"]
     assert getattr(reached, "__class__")() is None  # noqa: B009
     for change in (setattr, delattr):
@@ -116,8 +116,8 @@ def test_a_stranger_learns_and_changes_nothing(spark: SparkSession, lake: Lakebl
         for number in numbers[-2:]:  # the two callbacks of this lake
             for arguments in ([json.dumps(question)], ["", json.dumps(question)], [json.dumps(question)] * 2):
                 assert stranger.call(number, "apply", *arguments) == "!ys"
-            for method in ("__setattr__", "__init__", "__getattribute__", "__class__", "_advisor", "Java", "asked"):
-                assert stranger.call(number, method, "_advisor", "gone").startswith("!x"), method
+            for method in ("__setattr__", "__init__", "__getattribute__", "__class__", "_scan_pruner", "Java", "asked"):
+                assert stranger.call(number, method, "_scan_pruner", "gone").startswith("!x"), method
         assert (lake._skipping.callback.asked, lake._skipping.joins.asked) == asked
         assert files_read(frame.where("k = 13")) == ["3.parquet"]
 

@@ -153,7 +153,7 @@ def test_a_storage_that_hangs(
         assert "TIMED_OUT" in warnings(caplog)[0]
         answers.set()
     monkeypatch.setattr(scans, "_REST_S", 0.0)
-    rule_of(lake).advisor.wake()
+    rule_of(lake).scan_pruner.wake()
     with skipping(lake):
         assert files_read(query()) == ["1.parquet"]
 
@@ -181,9 +181,9 @@ def test_a_callback_that_raises(
 ) -> None:
     expected = rows(query())
     with skipping(lake):
-        advisor = rule_of(lake).advisor
+        scan_pruner = rule_of(lake).scan_pruner
         with monkeypatch.context() as patch:
-            patch.setattr(advisor, "ask", lambda *_: 1 / 0)
+            patch.setattr(scan_pruner, "prune", lambda *_: 1 / 0)
             for _ in range(3):
                 assert rows(query()) == expected
         assert len(warnings(caplog)) == 1

@@ -137,7 +137,7 @@ def test_partitions(spark: SparkSession, lake: Lakebloom, database: str, tmp_pat
             assert judge.looked_up(lake, predicate) == judge.spark_rows("p = 9 OR q = 'z' OR p IS NULL")
         except AssertionError as error:
             raise AssertionError(f"change {number}") from error
-    assert len(snapshot(lake, "i").entry.source.locations) == 1
+    assert len(snapshot(lake, "i").commit.source.locations) == 1
 
 
 def test_another_table_of_the_same_name(spark: SparkSession, lake: Lakebloom, database: str, tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_many_partitions_stay_out_of_the_log(
         write(tmp_path / f"t/p={number}/0.parquet", {"k": pa.array([number], pa.int64())})
     spark.sql(f"MSCK REPAIR TABLE {table}")
     lake.create_index(table, BloomIndexConfig("i", ["k"], fpp=1e-6))
-    entry = snapshot(lake, "i").entry
+    entry = snapshot(lake, "i").commit
     record = entry.source.partitions
     assert record is not None
     assert (record.count, record.places) == (count, ())
@@ -263,7 +263,7 @@ def test_many_partitions_stay_out_of_the_log(
     lake.vacuum_index("i", datetime.timedelta(0))
     assert alone.lookup("i", col("k") == 216).num_rows == 1
     # A list that is damaged is no list: nothing is guessed from directories.
-    partitions = snapshot(lake, "i").entry.source.partitions
+    partitions = snapshot(lake, "i").commit.source.partitions
     assert partitions is not None
     (tmp_path / "indexes/i" / partitions.file.path).write_bytes(b"x")
     with pytest.raises(CorruptIndexError, match=partitions.file.path):

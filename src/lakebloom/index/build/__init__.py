@@ -1,1 +1,1 @@
-"""Building indexes, and what is known of a table before one is built."""
+"""Builds indexes, and estimates their cost and gain before."""

@@ -1,8 +1,8 @@
-"""Sampling columns of Parquet files with PyArrow, to advise on them: each chosen file is read once.
+"""Samples columns of Parquet files with PyArrow, to advise on them. Each chosen file is read once.
 
-For each file and column: rows, NULLs, different values, minimum and maximum, and some values. Values are chosen by
-their hash, the smallest first: a value that is chosen in one file is chosen in every file that holds it, so that the
-samples of two files tell what share of their values they have in common.
+For each file and column: rows, NULLs, distinct values, minimum and maximum, and some values. Values are chosen by
+their hash, the smallest first: a value that is chosen in one file is chosen in every file that holds it, so the
+samples of two files show the share of values that they have in common.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["chosen_files", "sampled_columns"]
 
 
 def chosen_files(files: Sequence[TableFile], most_bytes: int) -> list[TableFile]:
-    """Choose files that are evenly spread, two at least, and no more than the limits allow."""
+    """Choose evenly spaced files, at least two, within the limits."""
     mean_bytes = max(1, sum(file.size_bytes for file in files) // len(files))
     count = min(len(files), ADVISED_FILES, max(2, most_bytes // mean_bytes))
     return [files[number * len(files) // count] for number in range(count)]
@@ -42,7 +42,7 @@ def chosen_files(files: Sequence[TableFile], most_bytes: int) -> list[TableFile]
 def sampled_columns(
     files: Sequence[TableFile], columns: Sequence[ColumnSpec], access: TableAccess
 ) -> list[ColumnSample]:
-    """Return what each column holds in these files. A column that cannot be read in a file is left out there."""
+    """Return a sample of each column in these files. A column that cannot be read in a file is omitted there."""
 
     def tallies(file: TableFile) -> list[_Tally | None]:
         return _tallies(file, columns, access)
@@ -62,12 +62,12 @@ def _samples(tallies: Sequence[_Tally | None]) -> tuple[FileSample, ...]:
 
 @dataclass(slots=True)
 class _Tally:
-    """One column of one file, as far as it was read."""
+    """The part of one column in one file that was read."""
 
     rows: int = 0
     nulls: int = 0
     hashes: Any = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
-    """Of the different values, in order."""
+    """The hashes of the distinct values, in order."""
     held: dict[int, Any] = field(default_factory=dict)
     """Values with the smallest hashes."""
     least: Any = None

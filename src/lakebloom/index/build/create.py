@@ -1,4 +1,4 @@
-"""Creating an index: everything is checked before the first byte is written, and one commit makes it visible."""
+"""Creates an index: everything is checked before the first byte is written, and one commit makes it visible."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lakebloom.index.build.run import (
     PARQUET,
     plan_build,
     require_buildable,
-    require_takeable,
+    require_importable,
     resized_globals,
     run_build,
     shape_of,
@@ -32,7 +32,7 @@ from lakebloom.index.build.run import (
 from lakebloom.index.operation import Phases, discarding, require_stored
 from lakebloom.store.global_filters import write_global
 from lakebloom.store.log import WRITER, now_ms
-from lakebloom.store.records import ColumnRecord, ConfigRecord, Entry, GlobalRecord
+from lakebloom.store.records import ColumnRecord, Commit, ConfigRecord, GlobalRecord
 from lakebloom.tables.columns import ColumnNames, arrow_type, format_name
 from lakebloom.tuning import MOST_GLOBAL_FPP
 
@@ -51,15 +51,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """All that is known before the first byte is written."""
+    """The facts that are known before the first byte is written."""
 
     record: ConfigRecord
     table: CurrentTable
     files: list[TableFile]
     plan: BuildPlan
     price: PriceTag
-    found: Entry | None
-    """The newest entry of the name when it began, that of a removed index too; None where none can be read."""
+    found: Commit | None
+    """The newest commit of the name when it began, that of a removed index too; None where none can be read."""
 
 
 def price_index(
@@ -69,7 +69,7 @@ def price_index(
     *,
     replace: bool = False,
 ) -> PriceTag:
-    """Check everything that ``create_index`` checks, and tell what it would cost. Writes nothing."""
+    """Run all checks of ``create_index``, and return what it would cost. Writes nothing."""
     return _prepared(workshop, source, config, Phases(), replace=replace).price
 
 
@@ -85,10 +85,10 @@ def create_index(
 ) -> BuildReport:
     """Build an index over a table and commit its first version.
 
-    ``quoted`` is called with the price before anything is written; it may raise, and then nothing is. With
-    ``from_embedded``, filters that the files already have are taken where they can be (``embedded_filters``). With
-    ``replace``, an index of this name answers until the commit, which puts the new one in its place. ``phases`` began
-    where the caller did.
+    ``quoted`` gets the price before anything is written; if it raises, nothing is written. With
+    ``from_embedded``, filters that the files already have are imported if possible (``embedded_import``). With
+    ``replace``, an index of this name is used until the commit, which replaces it. ``phases`` started to count when
+    the caller did.
     """
     phases = phases or Phases()
     prepared = _prepared(workshop, source, config, phases, from_embedded=from_embedded, replace=replace)
@@ -100,7 +100,7 @@ def create_index(
     with phases.timed("commit"), discarding(index, plan.build_id):
         require_something(result, len(files))
         estimate.require_size(_index_bytes(result), sum(file.size_bytes for file in files), workshop.settings)
-        first = Entry(
+        first = Commit(
             version=1,
             timestamp_ms=now_ms(),
             operation="create",
@@ -112,25 +112,25 @@ def create_index(
             global_filters=store_globals(index, plan, result, result.segments),
             summary=summary_of(result),
         )
-        entry = _replaced(index, first, prepared.found) if replace else _created(index, first)
-    return BuildReport.of(entry, result, phases.seconds)
+        commit = _replaced(index, first, prepared.found) if replace else _created(index, first)
+    return BuildReport.of(commit, result, phases.seconds)
 
 
-def _created(index: Index, first: Entry) -> Entry:
+def _created(index: Index, first: Commit) -> Commit:
     try:
         return index.log.create(require_stored(index, first))
     except AlreadyExistsError as error:
         raise _exists(index.name, "created by another writer meanwhile") from error
 
 
-def _replaced(index: Index, first: Entry, found: Entry | None) -> Entry:
-    """Commit an index in the place of what has its name by then, whatever state that is in.
+def _replaced(index: Index, first: Commit, found: Commit | None) -> Commit:
+    """Commit an index in place of the one that has its name by then, in any state.
 
-    One that was removed since the build began is the exception: who removes an index deletes every file that is there,
-    those of this build too.
+    Except one that was removed since the build began: removing an index deletes all its files, also those of this
+    build.
     """
 
-    def change(base: Entry | None) -> Entry:
+    def change(base: Commit | None) -> Commit:
         if base is not None and base.state == "removed" and (found is None or base.id != found.id):
             raise CommitConflictError(
                 f"cannot replace index {index.name!r}",
@@ -158,7 +158,7 @@ def _prepared(
             _require_new(config.name, found)
         record = _resolved(config, source)
         if from_embedded:
-            require_takeable(record, source)
+            require_importable(record, source)
     with phases.timed("list"):
         table = workshop.builder.table(source)
         files = workshop.builder.list_files(table)
@@ -177,7 +177,7 @@ def store_globals(
 ) -> tuple[GlobalRecord, ...]:
     """Write the global filters of a build, which hold the values of these segments, and return their records.
 
-    One that is full even at the largest size allowed is left out, and the report says so.
+    One that is full even at the largest allowed size is omitted, and the report says so.
     """
     ids = [segment.id for segment in segments]
     return tuple(
@@ -188,13 +188,13 @@ def store_globals(
 
 
 def summary_of(result: BuildResult) -> dict[str, int | float]:
-    """Return what a build did, for the log."""
+    """Return the summary of a build, for the commit."""
     return {
         "files_added": sum(segment.num_files for segment in result.segments),
         "units_added": sum(segment.num_units for segment in result.segments),
         "rows_added": sum(segment.num_rows for segment in result.segments),
-        "files_skipped": len(result.skipped),
-        "bytes_read": sum(group.bytes_read for group in result.groups),
+        "files_rejected": len(result.rejected),
+        "bytes_read": sum(shard.bytes_read for shard in result.shards),
     }
 
 
@@ -202,14 +202,14 @@ def _index_bytes(result: BuildResult) -> int:
     return sum(tile.num_blocks * tile.num_units * 32 for segment in result.segments for tile in segment.tiles)
 
 
-def _newest(index: Index) -> Entry | None:
+def _newest(index: Index) -> Commit | None:
     try:
         return index.log.tip()
     except CorruptIndexError:
-        return None  # one that cannot be read is replaced; vacuum takes its files
+        return None  # an unreadable one is replaced; vacuum removes its files
 
 
-def _require_new(name: str, found: Entry | None) -> None:
+def _require_new(name: str, found: Commit | None) -> None:
     if found is not None and found.state != "removed":
         raise _exists(name, f"one that is {found.state}, at version {found.version}", found.state)
 
@@ -226,10 +226,10 @@ def _exists(name: str, found: str, state: State = "active") -> IndexExistsError:
 
 
 def require_something(result: BuildResult, num_files: int) -> None:
-    """Raise DataFileError for a build that skipped every file."""
+    """Raise DataFileError for a build that rejected every file."""
     if result.segments:
         return
-    first = result.skipped[0]
+    first = result.rejected[0]
     raise DataFileError(
         f"none of {num_files} files could be indexed", found=f"{first.uri}: {first.reason}", hint="check the files"
     )
@@ -261,7 +261,7 @@ def _resolved(config: BloomIndexConfig, source: SourceRecord) -> ConfigRecord:
 
 
 def _require_same_rows(config: BloomIndexConfig, source: SourceRecord) -> None:
-    """Refuse several columns of text whose malformed lines are dropped: a query of one column drops fewer of them."""
+    """Refuse several columns of a text format that drops malformed lines: a query of one column drops fewer lines."""
     mode = next((value for key, value in source.options.items() if key.lower() == "mode"), "")
     if mode.upper() == "DROPMALFORMED" and len(config.paths) > 1:
         raise UnsupportedSourceError(

@@ -1,8 +1,8 @@
-"""Filters that files already have, as filters of an index: only footers and filters are read, no data page.
+"""Imports filters that files already have into an index. Reads only footers and filters, no data page.
 
-A filter inside a Parquet file hashes what the file stores, an index hashes Spark's values (docs/FORMAT.md). They can be
-exchanged where both are the same bytes for every value that the column can hold. Where they are not, or might not be,
-the column is read, and the build's report says why.
+A filter inside a Parquet file hashes stored values, an index hashes Spark's values (docs/FORMAT.md). A filter can be
+imported if both are the same bytes for every value that the column can hold. Otherwise the column is read, and the
+build's report says why.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lakebloom.tables.parquet.columns import ColumnSpec, RowGroupShape
     from lakebloom.tables.parquet.types import Family
 
-__all__ = ["FileFilters", "TakenFilter", "filters_of"]
+__all__ = ["FileFilters", "ImportedFilter", "filters_of"]
 
 _PLAIN_FAMILIES: dict[str, frozenset[Family]] = {
     "int": frozenset({"int32", "uint8", "uint16"}),
@@ -47,8 +47,8 @@ _NARROW = frozenset({(8, True), (16, True), (8, False)})
 
 
 @dataclass(frozen=True, slots=True)
-class TakenFilter:
-    """What is known of one column in one unit."""
+class ImportedFilter:
+    """The filter and the null count of one column in one unit."""
 
     filter: Sbbf
     null_count: int
@@ -56,10 +56,10 @@ class TakenFilter:
 
 @dataclass(frozen=True, slots=True)
 class FileFilters:
-    """The filters of a file that an index can take."""
+    """The filters of a file that an index can import."""
 
     row_groups: tuple[RowGroupShape, ...]
-    columns: dict[int, list[TakenFilter]]
+    columns: dict[int, list[ImportedFilter]]
     """By the column's number, one for each unit."""
     refused: tuple[ReadAnyway, ...]
     bytes_read: int
@@ -72,26 +72,26 @@ class _RefusedError(Exception):
 def filters_of(uri: str, plan: BuildPlan) -> FileFilters:
     """Return the filters that a file at a canonical URI has for the columns of an index.
 
-    Raises DataFileError for what is no Parquet file, and NotFoundError, AccessDeniedError or StorageError.
+    Raises DataFileError for a file that is not Parquet, and NotFoundError, AccessDeniedError or StorageError.
     """
     with open_source(uri, plan.access.options) as source, reading(uri):
         footer = read_arrow_footer(uri, source)
         parquet = parquet_file(uri, source, footer)
         file = _File(uri, footer, parquet.reader.column_paths, source, plan)
-        taken: dict[int, list[TakenFilter]] = {}
+        imported: dict[int, list[ImportedFilter]] = {}
         refused = []
         for number, column in enumerate(plan.columns):
             try:
-                taken[number] = file.take(column)
+                imported[number] = file.take(column)
             except _RefusedError as error:
                 refused.append(ReadAnyway(format_name(column.path), str(error), 1))
             except LakebloomError as error:
                 refused.append(ReadAnyway(format_name(column.path), f"{error.code}: {error.message}", 1))
-        return FileFilters(file.shapes, taken, tuple(refused), file.bytes_read)
+        return FileFilters(file.shapes, imported, tuple(refused), file.bytes_read)
 
 
 class _File:
-    """A file whose filters are looked at."""
+    """A file whose filters may be imported."""
 
     def __init__(
         self, uri: str, footer: ArrowFooter, paths: Sequence[Sequence[str]], source: Any, plan: BuildPlan
@@ -101,23 +101,23 @@ class _File:
         self.shapes = row_group_shapes(self._metadata)
         self.bytes_read: int = self._metadata.serialized_size
 
-    def take(self, column: ColumnSpec) -> list[TakenFilter]:
+    def take(self, column: ColumnSpec) -> list[ImportedFilter]:
         """Return a column's filters by unit."""
         number = find_leaf(self._paths, column.path, case_sensitive=self._plan.access.case_sensitive)
         if number is None:  # NULL in every row
-            return self._units([TakenFilter(Sbbf(1), shape.row_count) for shape in self.shapes])
+            return self._units([ImportedFilter(Sbbf(1), shape.row_count) for shape in self.shapes])
         self._footer.require_plain(self._uri, [number])
         family = self._require_same_bytes(number, column)
         nulls = [self._null_count(group, number, family) for group in range(len(self.shapes))]
         if nulls == [shape.row_count for shape in self.shapes]:
-            return self._units([TakenFilter(Sbbf(1), count) for count in nulls])
+            return self._units([ImportedFilter(Sbbf(1), count) for count in nulls])
         name = format_name(self._paths[number])
         pairs = zip(self.shapes, nulls, strict=True)
         return self._units([self._filter(self._found.get((name, i)), *pair) for i, pair in enumerate(pairs)])
 
     @cached_property
     def _found(self) -> dict[tuple[str, int], EmbeddedFilter]:
-        """Where the filters of all columns are, by name and row group: the footer is parsed once."""
+        """The places of all filters, by column name and row group: the footer is parsed once."""
         numbers = (
             find_leaf(self._paths, column.path, case_sensitive=self._plan.access.case_sensitive)
             for column in self._plan.columns
@@ -125,22 +125,22 @@ class _File:
         names = [format_name(self._paths[number]) for number in numbers if number is not None]
         return {(each.column, each.row_group): each for each in filters(self._source, names)}
 
-    def _filter(self, found: EmbeddedFilter | None, shape: RowGroupShape, null_count: int) -> TakenFilter:
+    def _filter(self, found: EmbeddedFilter | None, shape: RowGroupShape, null_count: int) -> ImportedFilter:
         if null_count == shape.row_count:
-            return TakenFilter(Sbbf(1), null_count)
+            return ImportedFilter(Sbbf(1), null_count)
         if found is None:
             raise _RefusedError("the file has no filter for it, or not in every row group")
         bits = found.filter
         self.bytes_read += found.length or bits.num_bytes
         if not bits.words.any():
             raise _RefusedError("the file has a filter with no bit set")
-        return TakenFilter(bits, null_count)
+        return ImportedFilter(bits, null_count)
 
-    def _units(self, taken: list[TakenFilter]) -> list[TakenFilter]:
-        """Return one filter a unit, no larger than the index needs it."""
+    def _units(self, imported: list[ImportedFilter]) -> list[ImportedFilter]:
+        """Return one filter for each unit, no larger than the index needs."""
         if self._plan.granularity == "file" or not any(shape.row_count for shape in self.shapes):
-            taken = [_union(taken)]
-        return [TakenFilter(each.filter.fold_to(self._plan.fpp), each.null_count) for each in taken]
+            imported = [_union(imported)]
+        return [ImportedFilter(each.filter.fold_to(self._plan.fpp), each.null_count) for each in imported]
 
     def _null_count(self, group: int, number: int, family: Family) -> int:
         chunk = self._metadata.row_group(group).column(number)
@@ -154,7 +154,7 @@ class _File:
         return int(statistics.null_count)
 
     def _require_same_bytes(self, number: int, column: ColumnSpec) -> Family:
-        """Return what the file holds, if a filter over it has the hashes that an index has."""
+        """Return the family of the stored values, if their filter has the same hashes as an index."""
         schema = self._metadata.schema.column(number)
         kind = column.type.lower()
         family = require_readable(schema, column.type, format_name(column.path))
@@ -171,7 +171,7 @@ def _has_same_bytes(schema: Any, family: Family, kind: str) -> bool:
     logical = json.loads(schema.logical_type.to_json())
     if kind in _PLAIN_FAMILIES:
         return family in _PLAIN_FAMILIES[kind]
-    if kind == "smallint":  # without such a promise, Spark lets larger values wrap around
+    if kind == "smallint":  # without this annotation, larger values wrap around in Spark
         return (logical.get("bitWidth"), logical.get("isSigned")) in _NARROW
     if kind == "date":
         return family == "date"
@@ -189,16 +189,16 @@ def _is_canonical_decimal(schema: Any, kind: str) -> bool:
     return bool(schema.physical_type == "FIXED_LEN_BYTE_ARRAY" and schema.length == min_bytes(precision))
 
 
-def _union(taken: list[TakenFilter]) -> TakenFilter:
-    """Return one filter for all row groups: they fold to any size that divides all of theirs."""
-    filled = [each.filter for each in taken if each.filter.words.any()]
-    null_count = sum(each.null_count for each in taken)
+def _union(imported: list[ImportedFilter]) -> ImportedFilter:
+    """Return one filter for all row groups: all fold to a common divisor of their sizes."""
+    filled = [each.filter for each in imported if each.filter.words.any()]
+    null_count = sum(each.null_count for each in imported)
     if not filled:
-        return TakenFilter(Sbbf(1), null_count)
+        return ImportedFilter(Sbbf(1), null_count)
     blocks = math.gcd(*(each.num_blocks for each in filled))
     union = filled[0].fold(blocks)
     for other in filled[1:]:
         union |= other.fold(blocks)
     if len(filled) > 1 and union.fpp > WORST_UNION:
         raise _RefusedError(f"merged for a file, its filters would have a false-positive rate of {union.fpp:.0%}")
-    return TakenFilter(union, null_count)
+    return ImportedFilter(union, null_count)

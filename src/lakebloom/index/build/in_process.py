@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import BuildFailedError, LakebloomError
-from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup, GroupResult
+from lakebloom.index.build.plan import BuildPlan, BuildResult, Shard, ShardResult
 from lakebloom.index.build.task import build_segment
 from lakebloom.tables.file_identity import is_object
 from lakebloom.tuning import OPEN_LOCAL_BYTES, OPEN_OBJECT_BYTES
@@ -35,20 +35,20 @@ def is_small(files: Iterable[TableFile], max_bytes: int) -> bool:
 
 def build_here(
     plan: BuildPlan,
-    groups: Sequence[FileGroup],
+    shards: Sequence[Shard],
     storage: Storage,
-    done: Callable[[Sequence[GroupResult]], None] = lambda results: None,
+    done: Callable[[Sequence[ShardResult]], None] = lambda results: None,
 ) -> BuildResult:
     """Write the segments one after the other. Calls ``done`` at the start and after each, with all results so far.
 
     Raises what ``build_segment`` raises, and BuildFailedError for unexpected errors.
     """
-    results: list[GroupResult] = []
+    results: list[ShardResult] = []
     merged: list[Sbbf] = []
     done(results)
-    for group in groups:
+    for shard in shards:
         try:
-            result, partial = build_segment(plan, group, storage)
+            result, partial = build_segment(plan, shard, storage)
         except LakebloomError:
             raise
         except Exception as error:

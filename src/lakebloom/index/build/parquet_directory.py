@@ -1,4 +1,4 @@
-"""A directory of Parquet files as a table, without Spark: enough to advise on its columns and to price an index."""
+"""A directory of Parquet files as a table, without Spark: for advice on its columns and the price of an index."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from lakebloom.display.progress import Progress
-    from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup
+    from lakebloom.index.build.plan import BuildPlan, BuildResult, Shard
     from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["ParquetDirectory", "parquet_source"]
@@ -30,7 +30,7 @@ __all__ = ["ParquetDirectory", "parquet_source"]
 def parquet_source(source: object, options: Mapping[str, str]) -> SourceRecord:
     """Return the record of a directory of Parquet files, or of one file, whose schema is that of its first file.
 
-    Raises what is wrong with it: NoFilesError, DataFileError, InvalidArgumentError or UnsupportedSourceError.
+    Raises NoFilesError, DataFileError, InvalidArgumentError or UnsupportedSourceError.
     """
     if not isinstance(source, (str, os.PathLike)):
         raise InvalidArgumentError(
@@ -54,7 +54,7 @@ def parquet_source(source: object, options: Mapping[str, str]) -> SourceRecord:
 
 
 class ParquetDirectory:
-    """What planning needs of a builder where there is no Spark: the table's files. It builds nothing."""
+    """A builder without Spark, for planning only: it lists the table's files and builds nothing."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = options
@@ -75,7 +75,7 @@ class ParquetDirectory:
         self,
         plan: BuildPlan,
         source: SourceRecord,
-        groups: Sequence[FileGroup],
+        shards: Sequence[Shard],
         progress: Callable[[Progress], None] | None,
     ) -> BuildResult:
         """Raise UnsupportedSourceError."""

@@ -1,7 +1,7 @@
-"""What a build needs, as data that travels to the tasks and back.
+"""The plan and the results of a build, as data that is sent to the tasks and back.
 
-The driver makes a ``BuildPlan`` and groups of files; whoever implements ``Builder`` runs ``build_segment`` once for
-each group, anywhere, and brings the results back. Nothing here knows Spark.
+The driver makes a ``BuildPlan`` and shards of files; a ``Builder`` runs ``build_segment`` once for each shard, in any
+process, and returns the results. Nothing here depends on Spark.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ class BuildPlan:
     expected_items: int | None = None
     access: TableAccess = LOCAL
     global_blocks: int | None = None
-    """The size of the partial global filters, None where none are wanted."""
+    """The size of the partial global filters, None if there are none."""
     from_embedded: bool = False
-    """Whether filters that files already have are taken where they can be."""
+    """Whether filters that files already have are imported if possible."""
     allow_plaintext_filters: bool = False
-    """Whether Spark's own reader, with its keys, reads Parquet files that are encrypted."""
+    """Whether Spark's reader, with its keys, reads encrypted Parquet files."""
     build_id: str = field(default_factory=new_operation_id)
 
-    def segment_id(self, group: int) -> str:
-        """Return a name that no other attempt at this group, or at anything, will use."""
-        return f"{self.build_id}-{group:05d}-{uuid.uuid4().hex[:8]}"
+    def segment_id(self, shard: int) -> str:
+        """Return a name that no other attempt will use."""
+        return f"{self.build_id}-{shard:05d}-{uuid.uuid4().hex[:8]}"
 
 
 @dataclass(frozen=True, slots=True)
-class FileGroup:
+class Shard:
     """The files of one segment, which one task reads."""
 
     number: int
@@ -65,8 +65,8 @@ class FileGroup:
         return sum(file.size_bytes for file in self.files)
 
 
-class SkippedFile(msgspec.Struct, frozen=True):
-    """A file that has no units, because it could not be read as it was listed."""
+class RejectedFile(msgspec.Struct, frozen=True):
+    """A file without units, because it could not be read as listed."""
 
     uri: str
     code: str
@@ -77,7 +77,7 @@ class SkippedFile(msgspec.Struct, frozen=True):
 
 
 class ReadAnyway(msgspec.Struct, frozen=True):
-    """A column whose filters could not be taken from some files, and why."""
+    """A column whose filters could not be imported from some files, and why."""
 
     column: str
     reason: str
@@ -87,16 +87,16 @@ class ReadAnyway(msgspec.Struct, frozen=True):
         return f"{self.column} in {self.files:,} files: {self.reason}"
 
 
-class GroupResult(msgspec.Struct, frozen=True):
+class ShardResult(msgspec.Struct, frozen=True):
     """What one task did."""
 
-    group: int
+    shard: int
     segment: SegmentRecord | None
-    skipped: tuple[SkippedFile, ...]
+    rejected: tuple[RejectedFile, ...]
     bytes_read: int
     elapsed_s: float
-    filters_taken: int = 0
-    """How many filters are those of the files themselves."""
+    filters_imported: int = 0
+    """How many filters were imported."""
     read_anyway: tuple[ReadAnyway, ...] = ()
 
 
@@ -104,29 +104,29 @@ class GroupResult(msgspec.Struct, frozen=True):
 class BuildResult:
     """What all tasks did."""
 
-    groups: Sequence[GroupResult]
+    shards: Sequence[ShardResult]
     global_filters: Sequence[Sbbf] = ()
-    """One for each column, where the plan asked for them."""
+    """One for each column, if the plan has global filters."""
 
     @property
     def segments(self) -> tuple[SegmentRecord, ...]:
         """The segments that were written."""
-        return tuple(result.segment for result in self.groups if result.segment is not None)
+        return tuple(result.segment for result in self.shards if result.segment is not None)
 
     @property
-    def skipped(self) -> tuple[SkippedFile, ...]:
+    def rejected(self) -> tuple[RejectedFile, ...]:
         """The files that could not be indexed."""
-        return tuple(skipped for result in self.groups for skipped in result.skipped)
+        return tuple(rejected for result in self.shards for rejected in result.rejected)
 
     @property
-    def filters_taken(self) -> int:
-        """How many filters are those of the files themselves."""
-        return sum(result.filters_taken for result in self.groups)
+    def filters_imported(self) -> int:
+        """How many filters were imported."""
+        return sum(result.filters_imported for result in self.shards)
 
     @property
     def read_anyway(self) -> tuple[ReadAnyway, ...]:
-        """The columns whose filters could not be taken from all files."""
-        return summed(part for result in self.groups for part in result.read_anyway)
+        """The columns whose filters could not be imported from all files."""
+        return summed(part for result in self.shards for part in result.read_anyway)
 
 
 def summed(parts: Iterable[ReadAnyway]) -> tuple[ReadAnyway, ...]:
@@ -138,7 +138,7 @@ def summed(parts: Iterable[ReadAnyway]) -> tuple[ReadAnyway, ...]:
 
 
 class Builder(Protocol):
-    """Whoever can list a table and run tasks over its files."""
+    """Lists a table and runs tasks over its files."""
 
     def table(self, source: SourceRecord) -> CurrentTable:
         """Return the table as its owner describes it now."""
@@ -153,14 +153,14 @@ class Builder(Protocol):
         self,
         plan: BuildPlan,
         source: SourceRecord,
-        groups: Sequence[FileGroup],
+        shards: Sequence[Shard],
         progress: Callable[[Progress], None] | None,
     ) -> BuildResult:
-        """Write one segment for each group of files."""
+        """Write one segment for each shard of files."""
 
 
-def group_files(files: Sequence[TableFile], parallelism: int) -> list[FileGroup]:
-    """Divide files into segments: few, because each costs a lookup a read; even, because tasks should end together."""
+def shard_files(files: Sequence[TableFile], parallelism: int) -> list[Shard]:
+    """Divide files into shards: few, because a lookup reads each segment; even, because tasks should end together."""
     if not files:
         return []
     total = sum(file.size_bytes for file in files)
@@ -170,14 +170,14 @@ def group_files(files: Sequence[TableFile], parallelism: int) -> list[FileGroup]
         -(-total // SHARD_BYTES),
         -(-len(files) // SHARD_FILES),
     )
-    # A file weighs at least the cost of opening it.
+    # A file counts at least the cost of opening it.
     weights = [file.size_bytes + (1 << 16) for file in files]
     target = sum(weights) / wanted
-    groups: list[list[TableFile]] = [[]]
+    shards: list[list[TableFile]] = [[]]
     filled = 0.0
     for file, weight in zip(files, weights, strict=True):
-        if groups[-1] and filled + weight / 2 > target * len(groups):
-            groups.append([])
-        groups[-1].append(file)
+        if shards[-1] and filled + weight / 2 > target * len(shards):
+            shards.append([])
+        shards[-1].append(file)
         filled += weight
-    return [FileGroup(number, tuple(group)) for number, group in enumerate(groups)]
+    return [Shard(number, tuple(shard)) for number, shard in enumerate(shards)]

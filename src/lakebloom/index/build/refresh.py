@@ -1,9 +1,9 @@
-"""Bringing an index up to date with its table.
+"""Brings an index up to date with its table.
 
-*Quick*: files that are new, or changed, become new segments; the cost is that of these files. Units of files that
-changed or vanished stay behind, and are never trusted; when most files are gone, their units go. *Full*: these go too,
-and so does what is damaged, and segments are compacted; with a global filter, which cannot forget, everything is built
-anew. A quick refresh does that, too, when the new values would overfill a global filter that may be larger: each time
+*Quick*: new and changed files become new segments; the cost is that of these files. Units of files that changed or
+are gone stay, and are never trusted; if most files are gone, their units are dropped. *Full*: these are dropped too,
+and so is what is damaged, and segments are merged; with a global filter, which cannot forget, everything is built
+again. A quick refresh does that, too, if the new values would overfill a global filter that may be larger: each time
 the table has grown by half or more.
 """
 
@@ -24,7 +24,7 @@ from lakebloom.index.build.report import BuildReport
 from lakebloom.index.build.run import (
     grows_at,
     plan_build,
-    require_takeable,
+    require_importable,
     resized_globals,
     run_build,
     shape_of,
@@ -48,14 +48,14 @@ if TYPE_CHECKING:
     from lakebloom.index.build.run import Workshop
     from lakebloom.index.catalog import Index
     from lakebloom.sbbf.filter import Sbbf
-    from lakebloom.store.records import Entry, GlobalRecord, SegmentRecord, SourceRecord
+    from lakebloom.store.records import Commit, GlobalRecord, SegmentRecord, SourceRecord
     from lakebloom.tables.file_identity import TableFile
 
 RefreshMode: TypeAlias = Literal["quick", "full"]
 
 
 _STARTS = 3
-"""How often a refresh begins before it gives way to writers who replace what it builds on."""
+"""How often a refresh starts before it gives up because other writers replace its base."""
 
 
 def refresh_index(
@@ -66,7 +66,7 @@ def refresh_index(
     from_embedded: bool = False,
     allow_shrink: bool = False,
 ) -> BuildReport:
-    """Index what is new since the last version. Nothing new commits nothing.
+    """Index what is new since the last version. Commits nothing if nothing is new.
 
     Raises TableShrunkError for a table that lost most of its files (``shrinkage``), unless ``allow_shrink``.
     """
@@ -88,14 +88,14 @@ def _refreshed(
         return refresh.full()
     if not refresh.is_mostly_gone:
         return refresh.quick()
-    # Otherwise the next refresh would find the same files gone again, and most of the index would be about them.
+    # Otherwise the next refresh would find the same files gone again.
     dropped = refresh.without_gone()
     report = _Refresh(workshop, name, mode, from_embedded=from_embedded).quick()
     return report if report.committed else dropped
 
 
 class _BaseChangedError(CommitConflictError):
-    """Another writer replaced what this refresh builds on. It starts again from what is there now."""
+    """Another writer replaced the base of this refresh. It starts again from the newest version."""
 
 
 class _Refresh:
@@ -105,20 +105,20 @@ class _Refresh:
         self._workshop = workshop
         self._phases = Phases()
         self._index = workshop.catalog.index(name)
-        self._entry = self._index.active()
+        self._commit = self._index.active()
         self._from_embedded = from_embedded
         if from_embedded:
-            require_takeable(self._entry.config, self._entry.source)
+            require_importable(self._commit.config, self._commit.source)
         with self._phases.timed("list"):
-            self._table = workshop.builder.table(self._entry.source)
+            self._table = workshop.builder.table(self._commit.source)
             self._require_columns()
             self._listed = workshop.builder.list_files(self._table)
-            self._sound = self._entry if mode == "quick" else _without_damage(self._index, self._entry)
+            self._sound = self._commit if mode == "quick" else _without_damage(self._index, self._commit)
             self._snapshot = Snapshot(self._index.storage, self._sound)
             self._fresh = unlike(self._snapshot.files, self._listed)
 
     def require_table(self) -> None:
-        """Raise TableShrunkError where the table lost most of its files."""
+        """Raise TableShrunkError if the table lost most of its files."""
         found = shrinkage(self._snapshot, self._table, self._listed, self._workshop.catalog.options)
         if found is not None:
             raise found.error(self._index.name)
@@ -144,9 +144,9 @@ class _Refresh:
             return self._moved()
         plan = self._plan(self._fresh)
         largest = plan.global_blocks or 0
-        if self._entry.segments:
-            # New values go into the filters that are there. Their sizes divide the largest, so they fold to each.
-            sizes = [record.num_blocks for record in self._entry.global_filters]
+        if self._commit.segments:
+            # New values are inserted into the existing filters. Their sizes divide the largest, so it folds to each.
+            sizes = [record.num_blocks for record in self._commit.global_filters]
             plan = replace(plan, global_blocks=math.lcm(*sizes) if sizes else None)
         result = self._build(plan, self._fresh)
         if not result.segments:
@@ -162,17 +162,17 @@ class _Refresh:
 
     def _overfills(self, plan: BuildPlan, result: BuildResult, largest: int) -> bool:
         """Tell whether the new values are too many for a global filter that may be larger."""
-        limit = grows_at(self._entry.config)
-        return bool(self._entry.segments) and any(
+        limit = grows_at(self._commit.config)
+        return bool(self._commit.segments) and any(
             record.num_blocks < largest and self._merged(record, plan, result).fpp > limit
-            for record in self._entry.global_filters
+            for record in self._commit.global_filters
         )
 
     def full(self) -> BuildReport:
-        """Replace all segments by few that hold what the table has now."""
+        """Replace all segments by few, with the files that the table has now."""
         dropped = self._dropped()
-        whole = len(self._sound.global_filters) == len(self._entry.config.columns)
-        if self._entry.config.global_filter and self._listed and (self._fresh or dropped or not whole):
+        whole = len(self._sound.global_filters) == len(self._commit.config.columns)
+        if self._commit.config.global_filter and self._listed and (self._fresh or dropped or not whole):
             return self._rebuilt(dropped)
         if not self._fresh:
             return self._replace(None, BuildResult(()), dropped)
@@ -180,17 +180,17 @@ class _Refresh:
         return self._replace(plan, self._build(plan, self._fresh), dropped)
 
     def _rebuilt(self, dropped: int) -> BuildReport:
-        """Build everything anew: a global filter can neither forget nor grow."""
+        """Build everything again: a global filter can neither forget nor grow."""
         plan = self._plan(self._listed)
         result = self._build(plan, self._listed)
-        return self._replace(plan, resized_globals(result, self._entry.config), dropped)
+        return self._replace(plan, resized_globals(result, self._commit.config), dropped)
 
     def _require_columns(self) -> None:
-        """Raise IndexStateError where the name stands for another table by now."""
+        """Raise IndexStateError if the name belongs to another table by now."""
         if self._table.source.catalog is None:
             return
         types = self._table.source.schema.types
-        for column in self._entry.config.columns:
+        for column in self._commit.config.columns:
             if types.get(column.path) != column.type:
                 raise IndexStateError(
                     f"table {self._table.source.table} is not the table that index {self._index.name!r} was built from",
@@ -200,17 +200,17 @@ class _Refresh:
                 )
 
     def _stored_source(self, operation_id: str) -> SourceRecord:
-        return self._table.stored(self._index.storage, operation_id, self._entry.source)
+        return self._table.stored(self._index.storage, operation_id, self._commit.source)
 
     def _moved(self, result: BuildResult | None = None) -> BuildReport:
-        """Commit what the catalog says of the table where it is another thing than before, and nothing otherwise."""
+        """Commit the catalog's description of the table if it has changed, and nothing otherwise."""
         operation_id = new_operation_id()
         with self._phases.timed("commit"), discarding(self._index, operation_id):
             source = self._stored_source(operation_id)
-            if source == self._entry.source:
+            if source == self._commit.source:
                 return self._unchanged(result)
 
-            def change(base: Entry) -> Entry:
+            def change(base: Commit) -> Commit:
                 self._require_same(base)
                 moved = msgspec.structs.replace(
                     base, operation="refresh", source=source, summary={}, files_gone=self._gone()
@@ -222,15 +222,15 @@ class _Refresh:
         return BuildReport.of(committed, BuildResult(()) if result is None else result, self._phases.seconds)
 
     def _unchanged(self, result: BuildResult | None = None) -> BuildReport:
-        return BuildReport.unchanged(self._entry, self._phases.seconds, () if result is None else result.skipped)
+        return BuildReport.unchanged(self._commit, self._phases.seconds, () if result is None else result.rejected)
 
     def _plan(self, files: Sequence[TableFile]) -> BuildPlan:
-        config, source = self._entry.config, self._table.source
+        config, source = self._commit.config, self._table.source
         with self._phases.timed("plan"):
             try:
                 shape = shape_of(self._workshop, config, source, files)
             except LakebloomError:
-                shape = Shape(units=len(files), rows=0)  # the build will skip them all and say why
+                shape = Shape(units=len(files), rows=0)  # the build will reject them all and say why
             return plan_build(
                 self._workshop, config, source, files, self._listed, shape, from_embedded=self._from_embedded
             )
@@ -239,7 +239,7 @@ class _Refresh:
         with self._phases.timed("build"):
             return run_build(self._workshop, self._index, plan, self._table.source, files)
 
-    def _added(self, base: Entry, plan: BuildPlan, result: BuildResult, source: SourceRecord) -> Entry:
+    def _added(self, base: Commit, plan: BuildPlan, result: BuildResult, source: SourceRecord) -> Commit:
         self._require_same(base)
         added = msgspec.structs.replace(
             base,
@@ -252,7 +252,7 @@ class _Refresh:
         )
         return require_stored(self._index, added, base)
 
-    def _extended(self, base: Entry, plan: BuildPlan, result: BuildResult) -> tuple[GlobalRecord, ...]:
+    def _extended(self, base: Commit, plan: BuildPlan, result: BuildResult) -> tuple[GlobalRecord, ...]:
         """OR the new values into the global filters of the newest version."""
         if not base.segments:
             return store_globals(self._index, plan, resized_globals(result, base.config), result.segments)
@@ -272,24 +272,24 @@ class _Refresh:
         return read_global(self._index.storage, record) | result.global_filters[record.column].fold(record.num_blocks)
 
     def _replace(self, plan: BuildPlan | None, result: BuildResult, dropped: int) -> BuildReport:
-        """Commit the new segments and what is left of the old ones, merged."""
-        replaced = self._entry.segments
+        """Commit the new segments and the remaining units of the old ones, merged."""
+        replaced = self._commit.segments
         rebuilt = bool(result.global_filters)
         if rebuilt:
             require_something(result, len(self._listed))
         operation_id = new_operation_id() if plan is None else plan.build_id
         with self._phases.timed("commit"), discarding(self._index, operation_id):
             kept_whole = () if rebuilt else self._sound.segments
-            everything = msgspec.structs.replace(self._entry, segments=kept_whole + result.segments)
+            everything = msgspec.structs.replace(self._commit, segments=kept_whole + result.segments)
             snapshot = Snapshot(self._index.storage, everything, self._snapshot)
             kept = compacted(self._index, snapshot, snapshot.listed(self._listed), operation_id)
-            if kept == replaced and self._sound is self._entry:
+            if kept == replaced and self._sound is self._commit:
                 return self._moved(result)
             source = self._stored_source(operation_id)
 
-            def change(base: Entry) -> Entry:
+            def change(base: Commit) -> Commit:
                 self._require_same(base)
-                added = require_base(base, self._entry, "the full refresh")
+                added = require_base(base, self._commit, "the full refresh")
                 if added and rebuilt:
                     raise self._conflict(base)
                 changed = msgspec.structs.replace(
@@ -313,19 +313,19 @@ class _Refresh:
             discard(self._index, operation_id, committed)  # they were merged
         return BuildReport.of(committed, result, self._phases.seconds)
 
-    def _moved_globals(self, base: Entry, kept: Sequence[SegmentRecord]) -> tuple[GlobalRecord, ...]:
+    def _moved_globals(self, base: Commit, kept: Sequence[SegmentRecord]) -> tuple[GlobalRecord, ...]:
         sound = {record.file.path for record in self._sound.global_filters}
-        damaged = {record.file.path for record in self._entry.global_filters} - sound
-        moved = moved_globals(base, self._entry.segments, kept)
+        damaged = {record.file.path for record in self._commit.global_filters} - sound
+        moved = moved_globals(base, self._commit.segments, kept)
         return tuple(record for record in moved if record.file.path not in damaged)
 
-    def _require_same(self, base: Entry) -> None:
-        """Raise _BaseChangedError where another index was put in the place of this one."""
+    def _require_same(self, base: Commit) -> None:
+        """Raise _BaseChangedError if another index replaced this one."""
         require_active(base)
-        if base.origin != self._entry.origin:
+        if base.origin != self._commit.origin:
             raise self._conflict(base)
 
-    def _conflict(self, base: Entry) -> _BaseChangedError:
+    def _conflict(self, base: Commit) -> _BaseChangedError:
         return _BaseChangedError(
             f"cannot finish the refresh of index {self._index.name!r}",
             found=f"version {base.version} changed its segments or its global filters meanwhile",
@@ -333,14 +333,14 @@ class _Refresh:
         )
 
 
-def _without_damage(index: Index, entry: Entry) -> Entry:
-    """Return an entry without the segments and filters of which a file is damaged; itself where none is."""
-    damage = examine(index.storage, entry)
+def _without_damage(index: Index, commit: Commit) -> Commit:
+    """Return a commit without the segments and filters of which a file is damaged; itself where none is."""
+    damage = examine(index.storage, commit)
     damage.require_readable()
     if not damage.errors:
-        return entry
+        return commit
     return msgspec.structs.replace(
-        entry,
-        segments=tuple(segment for segment in entry.segments if segment.id not in damage.segments),
-        global_filters=tuple(f for f in entry.global_filters if f.column not in damage.global_filters),
+        commit,
+        segments=tuple(segment for segment in commit.segments if segment.id not in damage.segments),
+        global_filters=tuple(f for f in commit.global_filters if f.column not in damage.global_filters),
     )

@@ -12,8 +12,8 @@ from lakebloom.tables.columns import format_name
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lakebloom.index.build.plan import BuildResult, ReadAnyway, SkippedFile
-    from lakebloom.store.records import Entry
+    from lakebloom.index.build.plan import BuildResult, ReadAnyway, RejectedFile
+    from lakebloom.store.records import Commit
 
 __all__ = ["BuildReport"]
 
@@ -31,9 +31,9 @@ class BuildReport(Printable):
     fpp: float
     bytes_read: int
     bytes_written: int
-    skipped: tuple[SkippedFile, ...] = ()
+    skipped: tuple[RejectedFile, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
-    filters_taken: int = 0
+    filters_imported: int = 0
     """How many filters were imported from the files (``from_embedded``)."""
     read_anyway: tuple[ReadAnyway, ...] = ()
     """The columns whose filters could not be imported, and why."""
@@ -44,8 +44,8 @@ class BuildReport(Printable):
         """Return the fields as (name, text), those about ``from_embedded`` only if it was used."""
         if not self.committed:
             return [("name", self.name), ("version", f"{self.version:,}"), ("result", self.result)]
-        *rows, taken, anyway, left_out = Printable.shown(self)
-        rows += [taken, anyway] if self.filters_taken or self.read_anyway else []
+        *rows, imported, anyway, left_out = Printable.shown(self)
+        rows += [imported, anyway] if self.filters_imported or self.read_anyway else []
         return [*rows, left_out] if self.left_out else rows
 
     @property
@@ -58,24 +58,24 @@ class BuildReport(Printable):
         return NOTHING_TO_DO
 
     @classmethod
-    def of(cls, entry: Entry, result: BuildResult, seconds: dict[str, float]) -> BuildReport:
-        """Return the report of a build that was committed as ``entry``."""
+    def of(cls, commit: Commit, result: BuildResult, seconds: dict[str, float]) -> BuildReport:
+        """Return the report of a build that was committed as ``commit``."""
         segments = result.segments
         return cls(
-            name=entry.config.name,
-            version=entry.version,
+            name=commit.config.name,
+            version=commit.version,
             committed=True,
             files=sum(segment.num_files for segment in segments),
             units=sum(segment.num_units for segment in segments),
             rows=sum(segment.num_rows for segment in segments),
             fpp=max((segment.fpp for segment in segments), default=0.0),
-            bytes_read=sum(group.bytes_read for group in result.groups),
+            bytes_read=sum(shard.bytes_read for shard in result.shards),
             bytes_written=sum(segment.size_bytes for segment in segments),
-            skipped=result.skipped,
+            skipped=result.rejected,
             seconds=dict(seconds),
-            filters_taken=result.filters_taken,
+            filters_imported=result.filters_imported,
             read_anyway=result.read_anyway,
-            left_out=_left_out(entry),
+            left_out=_left_out(commit),
         )
 
     def with_seconds(self, seconds: Mapping[str, float]) -> BuildReport:
@@ -83,15 +83,17 @@ class BuildReport(Printable):
         return replace(self, seconds=dict(seconds))
 
     @classmethod
-    def unchanged(cls, entry: Entry, seconds: dict[str, float], skipped: tuple[SkippedFile, ...] = ()) -> BuildReport:
+    def unchanged(
+        cls, commit: Commit, seconds: dict[str, float], skipped: tuple[RejectedFile, ...] = ()
+    ) -> BuildReport:
         """Return the report of a refresh that had nothing to do, or could read no file."""
-        return cls(entry.config.name, entry.version, False, 0, 0, 0, 0.0, 0, 0, skipped, dict(seconds))
+        return cls(commit.config.name, commit.version, False, 0, 0, 0, 0.0, 0, 0, skipped, dict(seconds))
 
 
-def _left_out(entry: Entry) -> tuple[str, ...]:
-    built = {record.column for record in entry.global_filters}
+def _left_out(commit: Commit) -> tuple[str, ...]:
+    built = {record.column for record in commit.global_filters}
     return tuple(
         f"{format_name(column.path)} has no global filter: it would be full at spark.lakebloom.global.maxBytes"
-        for number, column in enumerate(entry.config.columns)
-        if entry.config.global_filter and number not in built
+        for number, column in enumerate(commit.config.columns)
+        if commit.config.global_filter and number not in built
     )

@@ -1,4 +1,4 @@
-"""Building segments for some files of a table: what create and refresh have in common."""
+"""Builds segments for some files of a table, for create and refresh."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import InvalidArgumentError
 from lakebloom.index.build import estimate
-from lakebloom.index.build.plan import BuildPlan, BuildResult, group_files
+from lakebloom.index.build.plan import BuildPlan, BuildResult, shard_files
 from lakebloom.index.operation import discard
 from lakebloom.index.units import Shape, sample_shape
 from lakebloom.sbbf import sizing
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 PARQUET = "parquet"
 _LOOK_AGAIN_S = (0.5, 1.0, 1.5)
-"""When to look for files of tasks that were cancelled: Spark gives their processes two seconds."""
+"""When to look for files of cancelled tasks: Spark gives their processes two seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Workshop:
 
 
 def shape_of(workshop: Workshop, config: ConfigRecord, source: SourceRecord, files: Sequence[TableFile]) -> Shape:
-    """Return about how many units and rows some files have. Raises what is wrong with them where none can be read."""
+    """Return the estimated units and rows of some files. Raises the error of the first if none can be read."""
     if config.allow_plaintext_filters or not all(is_reachable(file.uri) for file in files):
         if config.granularity != "file":
             raise InvalidArgumentError(
@@ -69,7 +69,7 @@ def plan_build(
     *,
     from_embedded: bool = False,
 ) -> BuildPlan:
-    """Return the plan for indexing some of a table's files, after checking that it is allowed."""
+    """Return the plan to index some of a table's files. Raises IndexTooLargeError."""
     share = len(files) / len(all_files)
     fpp = sizing.auto_fpp(round(shape.units / share)) if config.fpp is None else config.fpp
     expected = estimate.filter_bytes(shape, len(config.columns), fpp, config.expected_items)
@@ -88,14 +88,14 @@ def plan_build(
 
 
 def require_buildable(workshop: Workshop, plan: BuildPlan, source: SourceRecord, files: Sequence[TableFile]) -> None:
-    """Raise what the builder cannot do with these files, before anything is written. One that can do all has no say."""
+    """Let the builder refuse these files before anything is written, if it has a check."""
     check = getattr(workshop.builder, "require_buildable", None)
     if check is not None:
         check(plan, source, files)
 
 
-def require_takeable(config: ConfigRecord, source: SourceRecord) -> None:
-    """Raise InvalidArgumentError where the filters that files already have cannot be those of an index."""
+def require_importable(config: ConfigRecord, source: SourceRecord) -> None:
+    """Raise InvalidArgumentError if the filters of the files cannot be imported."""
     found, hint = "", ""
     if source.format != PARQUET or not all(map(is_reachable, source.locations)):
         found, hint = f"{source.format} files in {source.locations[0]}", "Parquet files that Python can open"
@@ -114,7 +114,7 @@ def _specs(config: ConfigRecord) -> tuple[ColumnSpec, ...]:
 
 
 def _largest_global(settings: Settings) -> int:
-    """Return the most blocks that are allowed, as a number with many divisors."""
+    """Return the largest allowed number of blocks that has many divisors."""
     blocks = max(1, settings.global_max_bytes // BYTES_PER_BLOCK)
     step = next(step for step in (GLOBAL_BLOCK_STEP, 60, 1) if step <= blocks)
     return blocks // step * step
@@ -123,18 +123,18 @@ def _largest_global(settings: Settings) -> int:
 def run_build(
     workshop: Workshop, index: Index, plan: BuildPlan, source: SourceRecord, files: Sequence[TableFile]
 ) -> BuildResult:
-    """Write the segments. Whatever fails, nothing of them is left behind if it can be helped.
+    """Write the segments. After an error their files are deleted, if possible.
 
-    What is refused is refused before anything is written: a builder that cannot, a place that cannot be written to.
+    Checks the builder and the location before anything is written.
     """
     require_buildable(workshop, plan, source, files)
     require_writable(index.storage)
     match_table(index.storage.uri, (file.uri for file in files), source.locations)
-    groups = group_files(files, workshop.builder.parallelism())
+    shards = shard_files(files, workshop.builder.parallelism())
     try:
-        return workshop.builder.build(plan, source, groups, workshop.progress)
+        return workshop.builder.build(plan, source, shards, workshop.progress)
     except KeyboardInterrupt:
-        # Tasks end a moment after they were cancelled, and some finish their segment first.
+        # Cancelled tasks end a moment later, and some finish their segment first.
         for pause_s in _LOOK_AGAIN_S:
             discard(index, plan.build_id)
             time.sleep(pause_s)
@@ -151,7 +151,7 @@ def resized_globals(result: BuildResult, config: ConfigRecord) -> BuildResult:
 
 
 def grows_at(config: ConfigRecord) -> float:
-    """Return the rate from which on a global filter is too small, and has to be built anew from all values."""
+    """Return the rate above which a global filter is too small, and must be built again from all values."""
     return min(MOST_GLOBAL_FPP, 10 * _global_fpp(config))
 
 

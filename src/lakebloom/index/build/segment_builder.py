@@ -27,12 +27,12 @@ _FULL = 1 - 1e-9
 class SegmentBuilder:
     """Collects the units of one segment."""
 
-    def __init__(self, plan: BuildPlan, storage: Storage, group: int) -> None:
+    def __init__(self, plan: BuildPlan, storage: Storage, shard: int) -> None:
         self._plan = plan
-        self._writer = SegmentWriter(storage, plan.segment_id(group), [column.path for column in plan.columns])
+        self._writer = SegmentWriter(storage, plan.segment_id(shard), [column.path for column in plan.columns])
         self._tiles = TileBuilder(self._writer, len(plan.columns), plan.fpp, plan.expected_items)
         self._null_counts: list[int] = []
-        self._taken_rates: list[list[float]] = [[] for _ in plan.columns]
+        self._imported_rates: list[list[float]] = [[] for _ in plan.columns]
         self.units: list[Unit] = []
         wanted = 0 if plan.global_blocks is None else len(plan.columns)
         self.global_filters = [Sbbf(plan.global_blocks or 1) for _ in range(wanted)]
@@ -54,7 +54,7 @@ class SegmentBuilder:
         """Give the unit an imported filter instead of values."""
         self._null_counts[column] = null_count
         self._tiles.take(column, filter)
-        self._taken_rates[column].append(filter.fpp)
+        self._imported_rates[column].append(filter.fpp)
 
     def end(self, file: TableFile, span: Span) -> None:
         """Finish the unit."""
@@ -80,13 +80,13 @@ class SegmentBuilder:
         return self._writer.finish(self.units, [column.type for column in self._plan.columns], self._rate())
 
     @property
-    def filters_taken(self) -> int:
+    def filters_imported(self) -> int:
         """How many filters were imported."""
-        return sum(map(len, self._taken_rates))
+        return sum(map(len, self._imported_rates))
 
     def _rate(self) -> float:
         """Return the highest rate of a column: the planned one, or that of the imported filters' bits."""
         units = max(1, len(self.units))
         planned = self._plan.fpp
-        rates = (sum(taken) + (units - len(taken)) * planned for taken in self._taken_rates)
+        rates = (sum(imported) + (units - len(imported)) * planned for imported in self._imported_rates)
         return min(max(planned, *(rate / units for rate in rates)), _FULL)

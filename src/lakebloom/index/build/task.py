@@ -1,10 +1,10 @@
 """The work of one build task: read the columns of some Parquet files, write one segment.
 
-A file is indexed only as it was listed: its identity is looked at before and after it is read, and it is read only when
-any later change will show (``tables/listing/settled.py``). One that changed, vanished, is too new or cannot be read is
-left out and named in the result; queries then read it, as they read any file that the index does not know. What such a
-file had already put into the segment cannot be taken out again, so the segment is started anew without all of these. An
-index that cannot be written is another matter: that ends the task.
+A file is indexed only as it was listed: its identity is checked before and after it is read, and it is read only when
+any later change will show (``tables/listing/settled.py``). A file that changed, is gone, is too new or cannot be read
+is rejected and named in the result; queries then read it, as they read all unindexed files. Units that such a file has
+already added cannot be removed, so the segment is started again without the rejected files. If the index cannot be
+written, the task fails.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import DataFileError, LakebloomError
 from lakebloom.index.build.embedded_import import filters_of
-from lakebloom.index.build.plan import GroupResult, SkippedFile, summed
+from lakebloom.index.build.plan import RejectedFile, ShardResult, summed
 from lakebloom.index.build.segment_builder import SegmentBuilder
 from lakebloom.index.units import Span, spans_of
 from lakebloom.sbbf.hashing.hash_values import hash_array
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from lakebloom.index.build.embedded_import import FileFilters, TakenFilter
-    from lakebloom.index.build.plan import BuildPlan, FileGroup, ReadAnyway
+    from lakebloom.index.build.embedded_import import FileFilters, ImportedFilter
+    from lakebloom.index.build.plan import BuildPlan, ReadAnyway, Shard
     from lakebloom.sbbf.filter import Sbbf
     from lakebloom.sbbf.kernels import BoolArray, HashArray
     from lakebloom.storage import Storage
@@ -41,53 +41,53 @@ if TYPE_CHECKING:
 class _FileSkippedError(Exception):
     def __init__(self, file: TableFile, code: str, reason: str) -> None:
         super().__init__(reason)
-        self.skipped = SkippedFile(file.uri, code, reason)
+        self.rejected = RejectedFile(file.uri, code, reason)
 
 
-def build_segment(plan: BuildPlan, group: FileGroup, storage: Storage | None = None) -> tuple[GroupResult, list[Sbbf]]:
-    """Read the files of a group and write their segment; returns also the partial global filters, if wanted."""
+def build_segment(plan: BuildPlan, shard: Shard, storage: Storage | None = None) -> tuple[ShardResult, list[Sbbf]]:
+    """Read the files of a shard and write their segment. Also returns the partial global filters, if planned."""
     started = time.perf_counter()
     storage = storage or open_index_storage(plan.index_uri, plan.access.options)
-    skipped: dict[str, SkippedFile] = {}
+    rejected: dict[str, RejectedFile] = {}
     bytes_read = 0
     while True:
-        attempt = _Attempt(plan, SegmentBuilder(plan, storage, group.number))
-        for file in group.files:
-            if file.uri not in skipped:
+        attempt = _Attempt(plan, SegmentBuilder(plan, storage, shard.number))
+        for file in shard.files:
+            if file.uri not in rejected:
                 attempt.read(file)
-        skipped.update((file.uri, file) for file in attempt.skipped)
+        rejected.update((file.uri, file) for file in attempt.rejected)
         bytes_read += attempt.bytes_read
         if attempt.is_clean:
             break
         attempt.builder.abandon()
     segment = attempt.builder.finish()
     elapsed = time.perf_counter() - started
-    result = GroupResult(
-        *(group.number, segment, tuple(skipped.values()), bytes_read, elapsed),
-        filters_taken=attempt.builder.filters_taken,
+    result = ShardResult(
+        *(shard.number, segment, tuple(rejected.values()), bytes_read, elapsed),
+        filters_imported=attempt.builder.filters_imported,
         read_anyway=summed(attempt.read_anyway),
     )
     return result, attempt.builder.global_filters
 
 
 class _Attempt:
-    """One attempt at a segment. It is clean unless a file was skipped that had units already."""
+    """One attempt at a segment. It is clean unless a file was rejected after it had added units."""
 
     def __init__(self, plan: BuildPlan, builder: SegmentBuilder) -> None:
         self.builder = builder
         self.bytes_read = 0
-        self.skipped: list[SkippedFile] = []
+        self.rejected: list[RejectedFile] = []
         self.read_anyway: list[ReadAnyway] = []
         self.is_clean = True
         self._plan = plan
 
     def read(self, file: TableFile) -> None:
-        """Add the units of a file, or note why it has none."""
+        """Add the units of a file, or record why it is rejected."""
         begun = len(self.builder.units)
         try:
             self._read_unchanged(file)
         except _FileSkippedError as error:
-            self.skipped.append(error.skipped)
+            self.rejected.append(error.rejected)
             self.is_clean &= len(self.builder.units) == begun
 
     def _read_unchanged(self, file: TableFile) -> None:
@@ -95,33 +95,33 @@ class _Attempt:
         with _skipping(file):
             file = _seen(file, access.options)
             _require_settled(file)
-            taken = filters_of(file.uri, self._plan) if self._plan.from_embedded else None
-        if taken is not None:
-            self.bytes_read += taken.bytes_read
-            self.read_anyway += taken.refused
-        numbers = [i for i in range(len(self._plan.columns)) if taken is None or i not in taken.columns]
-        if taken is not None and not numbers:
-            self._take_units(file, taken)
+            imported = filters_of(file.uri, self._plan) if self._plan.from_embedded else None
+        if imported is not None:
+            self.bytes_read += imported.bytes_read
+            self.read_anyway += imported.refused
+        numbers = [i for i in range(len(self._plan.columns)) if imported is None or i not in imported.columns]
+        if imported is not None and not numbers:
+            self._import_units(file, imported)
         else:
             with _skipping(file):
                 specs = [self._plan.columns[number] for number in numbers]
                 columns = ParquetColumns(file.uri, specs, access)
             with columns:
-                self._add_units(file, columns, numbers, {} if taken is None else taken.columns)
+                self._add_units(file, columns, numbers, {} if imported is None else imported.columns)
                 self.bytes_read += columns.bytes_read
         with _skipping(file):
             _seen(file, access.options)
 
-    def _take_units(self, file: TableFile, taken: FileFilters) -> None:
+    def _import_units(self, file: TableFile, imported: FileFilters) -> None:
         """Add units whose filters are all in the file."""
-        for number, span in enumerate(spans_of(taken.row_groups, self._plan.granularity)):
-            self._begin(number, taken.columns)
+        for number, span in enumerate(spans_of(imported.row_groups, self._plan.granularity)):
+            self._begin(number, imported.columns)
             self.builder.end(file, span)
 
-    def _begin(self, unit: int, taken: Mapping[int, Sequence[TakenFilter]]) -> None:
-        """Begin a unit, which may have some of its filters already."""
+    def _begin(self, unit: int, imported: Mapping[int, Sequence[ImportedFilter]]) -> None:
+        """Begin a unit, some filters of which may be imported."""
         self.builder.begin()
-        for column, filters in taken.items():
+        for column, filters in imported.items():
             self.builder.take(column, filters[unit].filter, filters[unit].null_count)
 
     def _add_units(
@@ -129,27 +129,29 @@ class _Attempt:
         file: TableFile,
         columns: ParquetColumns,
         numbers: Sequence[int],
-        taken: Mapping[int, Sequence[TakenFilter]],
+        imported: Mapping[int, Sequence[ImportedFilter]],
     ) -> None:
         spans = enumerate(spans_of(columns.row_groups, self._plan.granularity))
         number, span = next(spans)
         rows_left = span.row_count
-        self._begin(number, taken)
+        self._begin(number, imported)
         for arrays in _batches(file, columns):
-            hashed = [hash_array(array) for array in arrays]  # once for a batch: its dictionaries are hashed once
+            hashed = [
+                hash_array(array) for array in arrays
+            ]  # once for each batch, so that its dictionaries are hashed once
             at, size = 0, len(arrays[0])
             while at < size:
                 while rows_left == 0:
                     self.builder.end(file, span)
                     number, span = next(spans)
                     rows_left = span.row_count
-                    self._begin(number, taken)
+                    self._begin(number, imported)
                 count = min(size - at, rows_left)
                 self._add(numbers, hashed, slice(at, at + count), span)
                 at, rows_left = at + count, rows_left - count
         self.builder.end(file, span)
         for number, empty in spans:  # row groups without rows at the end
-            self._begin(number, taken)
+            self._begin(number, imported)
             self.builder.end(file, empty)
 
     def _add(
@@ -165,7 +167,7 @@ class _Attempt:
 
 
 def _batches(file: TableFile, columns: ParquetColumns) -> Iterator[list[pa.Array]]:
-    """Yield the rows of a file, never more than its footer promises."""
+    """Yield the rows of a file, never more than its footer says."""
     rows_left = columns.num_rows
     batches = (arrays for number in range(len(columns.row_groups)) for _, arrays in columns.batches(number))
     while True:
@@ -181,7 +183,7 @@ def _batches(file: TableFile, columns: ParquetColumns) -> Iterator[list[pa.Array
 
 @contextmanager
 def _skipping(file: TableFile) -> Iterator[None]:
-    """Turn what is wrong with a file into its being skipped."""
+    """Translate errors of a file to its rejection."""
     try:
         yield
     except LakebloomError as error:
@@ -189,7 +191,7 @@ def _skipping(file: TableFile) -> Iterator[None]:
 
 
 def _seen(file: TableFile, options: Mapping[str, str]) -> TableFile:
-    """Return the file with all that can be known of it here, which may be more than the lister knew."""
+    """Return the file with its full identity, of which the lister may know less."""
     now = stat_file(file.uri, options)
     if now is not None and is_same(file, now):
         return now

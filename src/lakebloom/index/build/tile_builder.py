@@ -38,12 +38,12 @@ class _UnitHashes:
     unit: int
     parts: list[HashArray] = field(default_factory=list)
     filters: list[Sbbf] | None = None
-    taken: Sbbf | None = None
+    imported: Sbbf | None = None
     """An imported filter; then there are no hashes."""
 
     @property
     def pending(self) -> int:
-        return sum(map(len, self.parts)) + (0 if self.taken is None else self.taken.num_bytes // _HASH_BYTES)
+        return sum(map(len, self.parts)) + (0 if self.imported is None else self.imported.num_bytes // _HASH_BYTES)
 
 
 class TileBuilder:
@@ -84,7 +84,7 @@ class TileBuilder:
         """Give the current unit an imported filter, which keeps its size and has one layer."""
         current = self._open[column]
         assert current is not None
-        current.taken = filter
+        current.imported = filter
         self.pending += current.pending
 
     def _start_filters(self, coming: int, rows_in_unit: int) -> None:
@@ -120,15 +120,15 @@ class TileBuilder:
         for unit in units:
             if unit.filters is not None:
                 self._writer.add_tile(column, [unit.unit], [f.words[:, None] for f in self._folded(unit.filters)])
-        self._write_taken(column, [(unit.unit, unit.taken) for unit in units if unit.taken is not None])
-        hashed = [unit for unit in units if unit.filters is None and unit.taken is None]
+        self._write_imported(column, [(unit.unit, unit.imported) for unit in units if unit.imported is not None])
+        hashed = [unit for unit in units if unit.filters is None and unit.imported is None]
         needed = [self._fixed_blocks or self._blocks_for(unit.parts) for unit in hashed]
         for blocks, group in sizes.classes(needed):
             for chosen in _tiles_of([hashed[i] for i in group], blocks):
                 layers = self._layers(blocks, [unit.parts for unit in chosen])
                 self._writer.add_tile(column, [unit.unit for unit in chosen], layers)
 
-    def _write_taken(self, column: int, units: list[tuple[int, Sbbf]]) -> None:
+    def _write_imported(self, column: int, units: list[tuple[int, Sbbf]]) -> None:
         for blocks in sorted({f.num_blocks for _, f in units}, reverse=True):
             group = [(unit, f) for unit, f in units if f.num_blocks == blocks]
             for chosen in _tiles_of(group, blocks):

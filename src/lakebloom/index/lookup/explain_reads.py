@@ -1,4 +1,4 @@
-"""Explaining what ``lookup`` and ``read`` read of a table for a condition. The plan is theirs; nothing is read here."""
+"""Explains what ``lookup`` and ``read`` read of a table for a condition. Uses their plan, and reads no data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lakebloom.index.query.part_reports import parts_of
 from lakebloom.index.query.query_reports import QueryReport
 from lakebloom.index.query.reader import require_predicate
 from lakebloom.index.query.scan_reports import FileState, IndexReport, ScanReport, Use, unit_name
-from lakebloom.index.query.scans import Advice
+from lakebloom.index.query.scans import PrunedFiles
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import renamed
@@ -35,7 +35,7 @@ __all__ = ["PlannedReads", "explain_condition", "explain_reads", "plan_reads", "
 
 
 class PlannedReads(NamedTuple):
-    """What to read, and what each part of the condition did for each segment; None: the index was not asked."""
+    """What to read, and what each part of the condition did for each segment; None: the index was not used."""
 
     reads: list[Read]
     pruned: list[Pruned] | None
@@ -44,10 +44,10 @@ class PlannedReads(NamedTuple):
 def plan_reads(
     snapshot: Snapshot, source: SourceRecord, predicate: Predicate, listed: Sequence[TableFile]
 ) -> PlannedReads:
-    """Return what to read of the files that a table has now. ``source`` is the table as it is now."""
+    """Return what to read of the files that a table has now. ``source`` is its current record."""
     types = source.schema.types
-    if types and any(types.get(column.path) != column.type for column in snapshot.entry.config.columns):
-        return PlannedReads(unindexed_reads(listed), None)  # the table is another one by now
+    if types and any(types.get(column.path) != column.type for column in snapshot.commit.config.columns):
+        return PlannedReads(unindexed_reads(listed), None)  # the table was replaced
     pruned: list[Pruned] = []
     return PlannedReads(reads_of(snapshot, predicate, listed, told=pruned), pruned)
 
@@ -55,16 +55,16 @@ def plan_reads(
 def explain_condition(
     reader: Reader, predicate: Predicate, current: Callable[[Snapshot], CurrentTable] = recorded_table
 ) -> QueryReport:
-    """Return what a condition would have read of an index's table as it is now. Lists the table.
+    """Return what a condition would read of an index's table as it is now. Lists the table.
 
-    ``current`` tells what the table of a version is. Raises what ``candidates`` raises, and what listing does.
+    ``current`` returns the table of a version. Raises the errors of ``candidates`` and of listing.
     """
     require_predicate(predicate)
 
     def explained(snapshot: Snapshot) -> QueryReport:
         table = current(snapshot)
-        asked = renamed(predicate, snapshot.names.require)
-        return QueryReport((explain_reads(snapshot, table.source, asked, table.list_files(reader.options)),))
+        named = renamed(predicate, snapshot.names.require)
+        return QueryReport((explain_reads(snapshot, table.source, named, table.list_files(reader.options)),))
 
     return reader.with_newest(explained)
 
@@ -85,12 +85,12 @@ def explain_reads(
         sizes=tuple(file.size_bytes for file in listed),
         files_stale=sum(uri in snapshot.files for uri in unknown),
     )
-    name = snapshot.entry.config.name
+    name = snapshot.commit.config.name
     if planned.pruned is None:
         told = IndexReport(name, reason=Reason.READ_DIFFERS, message="its columns have other types by now")
         return replace(report, indexes=(told,), reasons=(Reason.READ_DIFFERS,), files_stale=0)
     nothing = np.zeros(len(snapshot.files), dtype=np.bool_)
-    answer = Advice(
+    answer = PrunedFiles(
         name,
         snapshot.numbered_files[0],
         snapshot.fingerprint,
@@ -110,7 +110,7 @@ def explain_reads(
             int(np.count_nonzero(of_files & pruned.keep))
             for of_files, pruned in zip(units, planned.pruned, strict=True)
         ),
-        unit=unit_name(snapshot.entry.config.granularity),
+        unit=unit_name(snapshot.commit.config.granularity),
     )
     parts = parts_of([answer], here)
     if answer.has_effect:
@@ -119,7 +119,7 @@ def explain_reads(
 
 
 def unreadable_report(name: str, source: SourceRecord, listed: Sequence[TableFile], error: Exception) -> ScanReport:
-    """Return the report of a plan that was made without the index, because it could not be asked: all is read."""
+    """Return the report of a plan that was made without the index, because it could not be read: all is read."""
     reason = Reason.TIMED_OUT if isinstance(error, TimeoutError) else Reason.INDEX_UNREADABLE
     return ScanReport(
         table=source.table or ", ".join(map(shown_place, source.locations)),

@@ -38,7 +38,7 @@ class Read(msgspec.Struct, frozen=True):
     """None: all of the file as it is by then."""
     shared: bool = False
     """Whether other tasks read the rest of the same file."""
-    question: Predicate | None = None
+    predicate: Predicate | None = None
     """A shorter predicate with the same result for these row groups; None: the predicate of the query."""
 
 
@@ -76,22 +76,22 @@ def candidate_reads(snapshot: Snapshot, predicate: Predicate, told: list[Pruned]
         told += pruned.answers
     narrowing = Narrowing(resolver(snapshot), predicate) if long_lists(predicate) else None
     groups: dict[TableFile, set[int]] = {}
-    questions: dict[TableFile, list[Predicate]] = {}
+    shortened_of: dict[TableFile, list[Predicate]] = {}
     for segment, numbers in pruned.by_segment():
         candidates = candidates_in(segment, numbers)
         for candidate in candidates:
             groups.setdefault(candidate.file, set()).update(candidate.row_groups)
         if narrowing is not None:
-            for candidate, question in zip(candidates, narrowing.of_units(segment, numbers), strict=True):
-                questions.setdefault(candidate.file, []).append(question)
+            for candidate, shortened in zip(candidates, narrowing.of_units(segment, numbers), strict=True):
+                shortened_of.setdefault(candidate.file, []).append(shortened)
     return [
-        Read(file, tuple(sorted(numbers)), question=_any_of(questions.get(file, [])))
+        Read(file, tuple(sorted(numbers)), predicate=_any_of(shortened_of.get(file, [])))
         for file, numbers in groups.items()
     ]
 
 
-def _any_of(questions: Sequence[Predicate]) -> Predicate | None:
-    return questions[0] if len(questions) == 1 else Or(tuple(questions)) if questions else None
+def _any_of(predicates: Sequence[Predicate]) -> Predicate | None:
+    return predicates[0] if len(predicates) == 1 else Or(tuple(predicates)) if predicates else None
 
 
 def row_group_counts(snapshot: Snapshot) -> dict[TableFile, int]:

@@ -1,8 +1,8 @@
-"""Looking rows up: candidates from the index, rows from the files, checked against the predicate.
+"""Lookups: candidates from the index, rows from the files, checked against the predicate.
 
-The answer is that of a full scan. Files are listed, or watched since they were; one that the index does not know as it
-is now is read in full, and a candidate counts only for the file it was built from. Of a candidate the columns of the
-predicate are read first, and the others only where a row matches.
+The result is that of a full scan. Files are listed, or watched since the last listing. Unindexed files are read in
+full, and a candidate counts only for the file it was built from. The columns of the predicate are read first, and the
+others only for rows that match.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ __all__ = ["Lookups", "Unindexed"]
 
 
 class Lookups:
-    """Looks rows up in the table of one index, and keeps what it learns of the table between questions."""
+    """Looks up rows in the table of one index. Keeps facts about the table between lookups."""
 
     def __init__(self, reader: Reader, current: Callable[[Snapshot], CurrentTable] = recorded_table) -> None:
-        """``current`` tells what the table of a version is now."""
+        """``current`` returns the table of a version as it is now."""
         self._reader = reader
         self._current = current
         self._options = reader.options
@@ -87,19 +87,19 @@ class Lookups:
                 break
         if not search.output.names:  # tables without columns lose their rows in concat_tables
             return rows_without_columns(found if limit is None else min(found, limit))
-        # Not schema.empty_table(), which loads pandas where it is installed.
+        # Not schema.empty_table(), which loads pandas if it is installed.
         whole = pa.concat_tables(parts) if parts else pa.Table.from_batches([], schema=search.output)
         return whole if limit is None else whole.slice(0, limit)
 
     def _table_of(self, current: CurrentTable) -> _Table:
-        table = self._table  # other threads ask too
+        table = self._table  # other threads may change it
         if table is None or (table.current is not current and table.current != current):
             self._table = table = _Table(current, self._options)
         return table
 
 
 class _Table:
-    """The table of an index, and what is known of its files."""
+    """The table of an index, and facts about its files."""
 
     def __init__(self, current: CurrentTable, options: Mapping[str, str]) -> None:
         source = current.source
@@ -120,12 +120,12 @@ class _Table:
         )
 
     def has_columns_of(self, snapshot: Snapshot) -> bool:
-        """Tell whether the indexed columns have the types that were indexed: the table may be another one by now."""
-        return all(self.rows.types.get(column.path) == column.type for column in snapshot.entry.config.columns)
+        """Tell whether the indexed columns still have the same types: the table may have been replaced."""
+        return all(self.rows.types.get(column.path) == column.type for column in snapshot.commit.config.columns)
 
 
 class _Search:
-    """One question about the rows of some files."""
+    """Searches the rows of some files."""
 
     def __init__(
         self,
@@ -137,19 +137,19 @@ class _Search:
     ) -> None:
         self._rows, self._predicate, self._options, self._unindexed = rows, predicate, options, unindexed
         self.output = rows.schema_of(rows.chosen(columns))
-        self._asked = rows.schema_of(dict.fromkeys(path[0] for path in columns_of(predicate)))
-        self._asked_names = frozenset(self._asked.names)
-        self._others = rows.schema_of(name for name in self.output.names if name not in self._asked_names)
+        self._tested = rows.schema_of(dict.fromkeys(path[0] for path in columns_of(predicate)))
+        self._tested_names = frozenset(self._tested.names)
+        self._others = rows.schema_of(name for name in self.output.names if name not in self._tested_names)
 
     def run(self, reads: Sequence[Read]) -> Iterator[pa.Table]:
-        """Yield the matching rows of each file, in the order of the reads; those of no file are left out."""
+        """Yield the matching rows of each file that has any, in the order of the reads."""
         if len(reads) > 1:
             threads = pool(REQUESTS if is_remote(reads[0].file.uri) else CORES)
             tasks = [threads.submit(self._of_file, read, False) for read in reads]
             try:
                 for task in tasks:
                     yield from task.result()
-            finally:  # also when the caller has enough
+            finally:  # also if the caller stops early
                 for task in tasks:
                     task.cancel()
         else:
@@ -157,7 +157,7 @@ class _Search:
                 yield from self._of_file(read, True)
 
     def _of_file(self, read: Read, use_threads: bool) -> list[pa.Table]:
-        """Return the matching rows of a file as it is now, whatever the index knows about its row groups."""
+        """Return the matching rows of a file as it is now, even if its row groups in the index are outdated."""
         if read.row_groups is not None:
             found = self._unless_changed(read, use_threads)
             if found is not None or self._unindexed == "skip":
@@ -167,17 +167,17 @@ class _Search:
         found = None if groups is None else self._unless_changed(Read(now, groups), use_threads)
         if found is not None:
             return found
-        # It may be another file by now, to which a footer that was kept does not belong.
-        with self._rows.opened(now, self._asked, use_kept=False) as opened:
+        # The file may have been replaced, and a cached footer may not belong to it.
+        with self._rows.opened(now, self._tested, use_kept=False) as opened:
             return self._matches(opened, opened.row_groups, self._predicate, use_threads)
 
     def _unless_changed(self, read: Read, use_threads: bool) -> list[pa.Table] | None:
-        """Return the matching rows; None where the file is another one, so that its row groups mean nothing."""
-        question = self._predicate if read.question is None else read.question
+        """Return the matching rows; None if the file was replaced, because then its row groups are others."""
+        predicate = self._predicate if read.predicate is None else read.predicate
         try:
-            with self._rows.opened(read.file, self._asked) as opened:
-                found = self._matches(opened, read.row_groups or (), question, use_threads)
-        except (DataFileError, NotFoundError, IndexError):  # it may have no such row groups any more
+            with self._rows.opened(read.file, self._tested) as opened:
+                found = self._matches(opened, read.row_groups or (), predicate, use_threads)
+        except (DataFileError, NotFoundError, IndexError):  # the new file may not have these row groups
             if is_same(read.file, stat_file(read.file.uri, self._options)):
                 raise
             return None
@@ -187,21 +187,21 @@ class _Search:
         return found
 
     def _matches(
-        self, opened: OpenFile, row_groups: Iterable[int], question: Predicate, use_threads: bool
+        self, opened: OpenFile, row_groups: Iterable[int], predicate: Predicate, use_threads: bool
     ) -> list[pa.Table]:
         found = []
         for group in row_groups:
-            asked = opened.read([group], self._asked, use_threads=use_threads)
-            if not asked.num_rows:  # older versions of Arrow end the process when asked about no chunks
+            tested = opened.read([group], self._tested, use_threads=use_threads)
+            if not tested.num_rows:  # older versions of Arrow crash on a table without chunks
                 continue
-            numbers = pc.indices_nonzero(row_mask(question, asked, self._rows.types))
+            numbers = pc.indices_nonzero(row_mask(predicate, tested, self._rows.types))
             if len(numbers):
                 others = opened.take(group, numbers, self._others, use_threads=use_threads)
-                found.append(self._output(asked.take(numbers), others))
+                found.append(self._output(tested.take(numbers), others))
         return found
 
-    def _output(self, asked: pa.Table, others: pa.Table) -> pa.Table:
+    def _output(self, tested: pa.Table, others: pa.Table) -> pa.Table:
         if not self.output.names:
-            return rows_without_columns(asked.num_rows)
-        columns = [(asked if name in self._asked_names else others)[name] for name in self.output.names]
+            return rows_without_columns(tested.num_rows)
+        columns = [(tested if name in self._tested_names else others)[name] for name in self.output.names]
         return pa.table(columns, schema=self.output)

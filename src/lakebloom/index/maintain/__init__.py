@@ -1,1 +1,1 @@
-"""Keeping an index in good order."""
+"""Maintains indexes: optimize, vacuum, verify, repair, status."""

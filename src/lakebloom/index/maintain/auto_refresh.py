@@ -19,7 +19,7 @@ from lakebloom.index.current_table import places_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
 
 __all__ = ["AutoRefresh", "Written", "indexes_over"]
 
@@ -121,22 +121,22 @@ class AutoRefresh:
             _LOG.warning("an automatic refresh %sfailed, and is tried again after the next write: %s", what, problem)
 
 
-def indexes_over(entries: Mapping[str, Entry | Exception], written: Iterable[Written]) -> list[str]:
+def indexes_over(commits: Mapping[str, Commit | Exception], written: Iterable[Written]) -> list[str]:
     """Return the names of the active indexes whose tables overlap the written places."""
     paths = {path.rstrip("/") for each in written for path in each.paths}
     tables = {_folded(table) for each in written for table in each.tables}
     return [
         name
-        for name, entry in entries.items()
-        if not isinstance(entry, Exception) and entry.state == "active" and _is_over(entry, paths, tables)
+        for name, commit in commits.items()
+        if not isinstance(commit, Exception) and commit.state == "active" and _is_over(commit, paths, tables)
     ]
 
 
-def _is_over(entry: Entry, paths: set[str], tables: set[tuple[str, ...]]) -> bool:
-    catalog = entry.source.catalog
+def _is_over(commit: Commit, paths: set[str], tables: set[tuple[str, ...]]) -> bool:
+    catalog = commit.source.catalog
     if catalog is not None and _folded(catalog.name) in tables:
         return True
-    places = [place.rstrip("/") for place in places_of(entry.source)]
+    places = [place.rstrip("/") for place in places_of(commit.source)]
     return any(_meet(place, path) for place in places for path in paths)
 
 

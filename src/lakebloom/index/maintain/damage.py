@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lakebloom.storage import Storage
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
 
 __all__ = ["Damage", "examine"]
 
@@ -52,25 +52,25 @@ class Damage:
             raise self.unreadable[0]
 
 
-def examine(storage: Storage, entry: Entry) -> Damage:
+def examine(storage: Storage, commit: Commit) -> Damage:
     """Read all files of a version."""
     damage = Damage()
-    for record in entry.segments:
+    for record in commit.segments:
         known = len(damage.errors)
         with damage.noting():
-            _ = Segment(storage, record, entry.config).units
+            _ = Segment(storage, record, commit.config).units
         for tile in record.tiles:
             with damage.noting():
                 read_tile(storage, tile)
                 read_rows(storage, tile, range(tile.num_blocks))
         if len(damage.errors) > known:
             damage.segments.add(record.id)
-    for found in entry.global_filters:
+    for found in commit.global_filters:
         known = len(damage.errors)
         with damage.noting():
             read_global(storage, found)
         if len(damage.errors) > known:
             damage.global_filters.add(found.column)
     with damage.noting():
-        _ = Snapshot(storage, entry).partitions  # a refresh writes the list again
+        _ = Snapshot(storage, commit).partitions  # a refresh writes the list again
     return damage

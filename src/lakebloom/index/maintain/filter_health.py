@@ -56,7 +56,7 @@ class ColumnHealth(Printable):
 
 def segment_health(snapshot: Snapshot) -> list[SegmentHealth]:
     """Return fill and rate of each segment and column, from the bits."""
-    columns = [format_name(column.path) for column in snapshot.entry.config.columns]
+    columns = [format_name(column.path) for column in snapshot.commit.config.columns]
     return [_of_segment(segment, number, name) for segment in snapshot.segments for number, name in enumerate(columns)]
 
 

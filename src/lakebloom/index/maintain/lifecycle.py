@@ -12,13 +12,13 @@ from lakebloom.index.reports import OperationReport
 
 if TYPE_CHECKING:
     from lakebloom.index.catalog import Catalog
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
 
 
 def delete_index(catalog: Catalog, name: str) -> OperationReport:
     """Mark an index as deleted: queries stop using it; vacuum removes its files later."""
 
-    def change(base: Entry) -> Entry:
+    def change(base: Commit) -> Commit:
         return msgspec.structs.replace(require_active(base), operation="delete", state="deleted", summary={})
 
     return _commit(catalog, name, change)
@@ -27,7 +27,7 @@ def delete_index(catalog: Catalog, name: str) -> OperationReport:
 def restore_index(catalog: Catalog, name: str) -> OperationReport:
     """Restore a deleted index unchanged."""
 
-    def change(base: Entry) -> Entry:
+    def change(base: Commit) -> Commit:
         if base.state == "active":
             raise IndexStateError(
                 f"cannot restore index {name!r}",

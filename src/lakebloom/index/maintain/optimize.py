@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lakebloom.display.progress import Report
     from lakebloom.index.catalog import Catalog, Index
     from lakebloom.sbbf.kernels import BoolArray
-    from lakebloom.store.records import Entry, GlobalRecord, SegmentRecord
+    from lakebloom.store.records import Commit, GlobalRecord, SegmentRecord
     from lakebloom.store.segments import Segment
 
 
@@ -33,22 +33,22 @@ def optimize_index(catalog: Catalog, name: str, progress: Report | None = None) 
     Filters are copied unchanged, so every result stays the same. Commits nothing if there is nothing to merge or drop.
     """
     index = catalog.index(name)
-    entry = index.active()
-    snapshot = Snapshot(index.storage, entry)
+    commit = index.active()
+    snapshot = Snapshot(index.storage, commit)
     operation_id = new_operation_id()
     with discarding(index, operation_id):
         merged = compacted(index, snapshot, snapshot.current, operation_id, progress)
-        if merged == entry.segments:
-            return OperationReport.of(entry, committed=False)
+        if merged == commit.segments:
+            return OperationReport.of(commit, committed=False)
 
-        def change(base: Entry) -> Entry:
-            added = require_base(base, entry, "optimizing")
+        def change(base: Commit) -> Commit:
+            added = require_base(base, commit, "optimizing")
             changed = msgspec.structs.replace(
                 base,
                 operation="optimize",
                 segments=merged + added,
-                global_filters=moved_globals(base, entry.segments, merged),
-                summary={"segments_before": len(entry.segments), "segments_after": len(merged)},
+                global_filters=moved_globals(base, commit.segments, merged),
+                summary={"segments_before": len(commit.segments), "segments_after": len(merged)},
             )
             return require_stored(index, changed, base)
 
@@ -57,7 +57,7 @@ def optimize_index(catalog: Catalog, name: str, progress: Report | None = None) 
     return OperationReport.of(committed, committed=True)
 
 
-def require_base(base: Entry, started: Entry, doing: str) -> tuple[SegmentRecord, ...]:
+def require_base(base: Commit, started: Commit, doing: str) -> tuple[SegmentRecord, ...]:
     """Return the segments that were added after those to replace. Raises CommitConflictError if these are gone."""
     require_same(base, started, doing)
     replaced = started.segments
@@ -71,7 +71,7 @@ def require_base(base: Entry, started: Entry, doing: str) -> tuple[SegmentRecord
 
 
 def moved_globals(
-    base: Entry, replaced: Sequence[SegmentRecord], merged: Sequence[SegmentRecord]
+    base: Commit, replaced: Sequence[SegmentRecord], merged: Sequence[SegmentRecord]
 ) -> tuple[GlobalRecord, ...]:
     """Return the global filters after segments were replaced. Values that were dropped stay in them: that is safe."""
     gone = {segment.id for segment in replaced}
@@ -95,33 +95,33 @@ def compacted(
 
     ``progress`` gets the number of the table's files, and of the index's bytes, that are done.
     """
-    columns = [column.path for column in snapshot.entry.config.columns]
+    columns = [column.path for column in snapshot.commit.config.columns]
     made: list[SegmentRecord] = []
-    groups = _groups(snapshot, keep)
-    done = _Merging(groups, progress)
-    for group in groups:
-        if len(group) == 1 and group[0][1].all():
-            made.append(group[0][0].record)
+    batches = _batches(snapshot, keep)
+    done = _Merging(batches, progress)
+    for batch in batches:
+        if len(batch) == 1 and batch[0][1].all():
+            made.append(batch[0][0].record)
         else:
             segment_id = f"{operation_id}-merged-{uuid.uuid4().hex[:8]}"
-            made.append(merge_segments(index.storage, segment_id, columns, group))
-        done.add(group)
+            made.append(merge_segments(index.storage, segment_id, columns, batch))
+        done.add(batch)
     return tuple(made)
 
 
 class _Merging:
     """The progress of a merge."""
 
-    def __init__(self, groups: Sequence[Sequence[tuple[Segment, BoolArray]]], progress: Report | None) -> None:
+    def __init__(self, batches: Sequence[Sequence[tuple[Segment, BoolArray]]], progress: Report | None) -> None:
         self._progress = progress
-        records = [segment.record for group in groups for segment, _ in group]
+        records = [segment.record for batch in batches for segment, _ in batch]
         self._now = Progress(0, sum(r.num_files for r in records), 0, sum(r.size_bytes for r in records), 0)
         if progress is not None and records:
             progress(self._now)
 
-    def add(self, group: Sequence[tuple[Segment, BoolArray]]) -> None:
+    def add(self, batch: Sequence[tuple[Segment, BoolArray]]) -> None:
         """Count merged segments."""
-        records = [segment.record for segment, _ in group]
+        records = [segment.record for segment, _ in batch]
         self._now = replace(
             self._now,
             files_done=self._now.files_done + sum(record.num_files for record in records),
@@ -132,15 +132,15 @@ class _Merging:
             self._progress(self._now)
 
 
-def _groups(snapshot: Snapshot, keep: Sequence[BoolArray]) -> list[list[tuple[Segment, BoolArray]]]:
+def _batches(snapshot: Snapshot, keep: Sequence[BoolArray]) -> list[list[tuple[Segment, BoolArray]]]:
     """Collect segments with the same column types, up to a size."""
-    groups: dict[tuple[str, ...], list[list[tuple[Segment, BoolArray]]]] = {}
+    batches: dict[tuple[str, ...], list[list[tuple[Segment, BoolArray]]]] = {}
     for segment, kept in zip(snapshot.segments, keep, strict=True):
         if not kept.any():
             continue
-        same_types = groups.setdefault(segment.record.types, [[]])
+        same_types = batches.setdefault(segment.record.types, [[]])
         size = segment.record.size_bytes + sum(other.record.size_bytes for other, _ in same_types[-1])
         if same_types[-1] and size > MERGED_BYTES:
             same_types.append([])
         same_types[-1].append((segment, kept))
-    return [group for same_types in groups.values() for group in same_types if group]
+    return [batch for same_types in batches.values() for batch in same_types if batch]

@@ -20,8 +20,8 @@ from lakebloom.index.catalog import require_same
 from lakebloom.index.maintain.damage import examine
 from lakebloom.index.maintain.vacuum import removal_of
 from lakebloom.index.reports import OperationReport
-from lakebloom.store.entries import entry_path
-from lakebloom.store.records import FOLDERS, ColumnRecord, ConfigRecord, Entry, SourceRecord
+from lakebloom.store.commits import entry_path
+from lakebloom.store.records import FOLDERS, ColumnRecord, Commit, ConfigRecord, SourceRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -90,30 +90,30 @@ def repair_index(catalog: Catalog, name: str, rebuild: Rebuild | None) -> Repair
     index = catalog.index(name)
     done: list[str] = []
     try:
-        entry = _mended_log(index, done)
+        commit = _mended_log(index, done)
     except CorruptIndexError as error:
         return _created_anew(index, rebuild, error)
-    if entry.state == "deleted":
-        return RepairReport(name, entry.version, tuple(done))
-    _drop_old_entries(index, entry, done)
-    damage = examine(index.storage, entry)
+    if commit.state == "deleted":
+        return RepairReport(name, commit.version, tuple(done))
+    _drop_old_commits(index, commit, done)
+    damage = examine(index.storage, commit)
     damage.require_readable()
     if damage.errors:
         done += [f"{error.message}; {error.found}: dropped" for error in damage.errors]
-        entry = _drop(index, entry, damage)
-    if not (damage.errors or entry.operation == "repair"):
-        return RepairReport(name, entry.version, tuple(done))
+        commit = _drop(index, commit, damage)
+    if not (damage.errors or commit.operation == "repair"):
+        return RepairReport(name, commit.version, tuple(done))
     if rebuild is None:
         left = "build again what was dropped: lake.refresh_index(name), or repair, with Spark"
-        return RepairReport(name, entry.version, tuple(done), (left,))
-    lost = entry.config.global_filter and len(entry.global_filters) < len(entry.config.columns)
+        return RepairReport(name, commit.version, tuple(done), (left,))
+    lost = commit.config.global_filter and len(commit.global_filters) < len(commit.config.columns)
     report = rebuild.refresh("full" if lost else "quick")
     if report.committed:
         done.append(f"built again: {report.files} files, {report.units} units")
     return RepairReport(name, report.version, tuple(done))
 
 
-def _mended_log(index: Index, done: list[str]) -> Entry:
+def _mended_log(index: Index, done: list[str]) -> Commit:
     """Return the newest commit. If it cannot be read, an older version is committed again."""
     try:
         return index.log.confirmed()
@@ -121,16 +121,16 @@ def _mended_log(index: Index, done: list[str]) -> Entry:
         highest = max(index.log.versions())
         for version in reversed(index.log.versions()):
             with suppress(IndexFormatError, NotFoundError):
-                entry = index.log.read(version)
-                if entry.state == "removed":
+                commit = index.log.read(version)
+                if commit.state == "removed":
                     break
-                mended = msgspec.structs.replace(entry, operation="repair", summary={"repaired_from": version})
+                mended = msgspec.structs.replace(commit, operation="repair", summary={"repaired_from": version})
                 done.append(f"{error.message}; {error.found}: version {version} is the newest again")
                 return index.log.force(mended, highest)
         raise
 
 
-def _drop_old_entries(index: Index, newest: Entry, done: list[str]) -> None:
+def _drop_old_commits(index: Index, newest: Commit, done: list[str]) -> None:
     """Delete commits of older versions that cannot be read: nothing needs them."""
     for version in index.log.versions():
         if version < newest.version:
@@ -153,13 +153,13 @@ def _created_anew(index: Index, rebuild: Rebuild | None, error: CorruptIndexErro
             hint=f"{how}delete_index({index.name!r}, force=True) removes it",
         ) from error
     report = rebuild.create(found)
-    _drop_old_entries(index, index.log.confirmed(), [])
+    _drop_old_commits(index, index.log.confirmed(), [])
     done = f"its log could not be read: created again from the readable parts, {report.files} files"
     return RepairReport(index.name, report.version, (done,), ("check that it has the columns that you want",))
 
 
-def _drop(index: Index, examined: Entry, damage: Damage) -> Entry:
-    def change(base: Entry) -> Entry:
+def _drop(index: Index, examined: Commit, damage: Damage) -> Commit:
+    def change(base: Commit) -> Commit:
         require_same(base, examined, "the repair")
         kept = tuple(segment for segment in base.segments if segment.id not in damage.segments)
         # Values of dropped segments stay in the other global filters: that is safe.
@@ -224,7 +224,7 @@ def _named(index: Index, versions: Iterable[int]) -> frozenset[str] | None:
     return named
 
 
-def _removed(index: Index) -> Entry:
+def _removed(index: Index) -> Commit:
     """Commit the state ``removed``."""
     try:
         committed = index.log.commit(removal_of)
@@ -233,7 +233,7 @@ def _removed(index: Index) -> Entry:
     except IndexNotFoundError:
         raise
     except IndexFormatError:
-        blank = Entry(
+        blank = Commit(
             version=1,
             timestamp_ms=0,
             operation="remove",

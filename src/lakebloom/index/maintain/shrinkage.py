@@ -1,8 +1,8 @@
-"""Whether a table lost most of what an index knows: a mount that is gone, a path that was emptied, a bad job.
+"""Detects that a table lost most of its indexed files: a missing mount, an emptied path, a bad job.
 
-A table has shrunk where more than half of the files that it had at the last refresh are gone, *and* the files that
-came since do not make up for half of them: not by number (an overwrite), not by bytes, and not by rows (compaction
-makes few files of many). Files that changed in place are not gone. See docs/decisions/0037.
+A table has shrunk if more than half of the files that it had at the last refresh are gone, *and* the files that
+are new do not replace half of them: not by number (an overwrite), not by bytes, and not by rows (compaction
+merges many files into few). Files that changed in place are not gone. See docs/decisions/0037.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Shrinkage:
         return f"{self.gone:,} of the {self.known:,} indexed files are gone{came}"
 
     def error(self, name: str) -> TableShrunkError:
-        """Return what a refresh says to it."""
+        """Return the error of a refresh."""
         return TableShrunkError(
             f"cannot refresh index {name!r}: its table has lost most of its files",
             found=f"{self} in {', '.join(self.places)}",
@@ -54,15 +54,15 @@ class Shrinkage:
 
 
 def is_mostly_gone(snapshot: Snapshot, listed: Iterable[TableFile]) -> bool:
-    """Tell whether more than half of the files that an index knows are gone, whenever and why ever that was."""
+    """Tell whether more than half of the indexed files are gone, at any time and for any reason."""
     now = {file.uri for file in listed}
     return 2 * sum(uri not in now for uri in snapshot.files) > len(snapshot.files)
 
 
 def files_gone(snapshot: Snapshot, table: CurrentTable, listed: Iterable[TableFile]) -> dict[str, TableFile]:
-    """Return the files that an index knows, that should be the table's, and that the table has no more.
+    """Return the indexed files that should be the table's, and that the table no longer has.
 
-    What a catalog says is not the table's any more, such as a dropped partition, was taken out on purpose.
+    Files that a catalog no longer lists, such as those of a dropped partition, were removed on purpose.
     """
     now = {file.uri for file in listed}
     return {uri: file for uri, file in snapshot.files.items() if uri not in now and table.may_hold(uri)}
@@ -71,11 +71,11 @@ def files_gone(snapshot: Snapshot, table: CurrentTable, listed: Iterable[TableFi
 def shrinkage(
     snapshot: Snapshot, table: CurrentTable, listed: Sequence[TableFile], options: Mapping[str, str]
 ) -> Shrinkage | None:
-    """Return how a table with these files now has shrunk; None where it has not. May read a few footers."""
+    """Return how a table with these files has shrunk; None if it has not. May read a few footers."""
     gone = files_gone(snapshot, table, listed)
     if not gone:
         return None
-    before = min(snapshot.entry.files_gone, len(gone))
+    before = min(snapshot.commit.files_gone, len(gone))
     known, lost = sum(map(table.may_hold, snapshot.files)) - before, len(gone) - before
     if 2 * lost <= known:
         return None
@@ -104,8 +104,8 @@ def _rows_of_known(snapshot: Snapshot, files: Mapping[str, TableFile]) -> int:
 
 
 def _rows_of_new(snapshot: Snapshot, files: Sequence[TableFile], options: Mapping[str, str]) -> float:
-    """Return about how many rows files have that the index does not know; 0 where only a scan can tell."""
-    config, source = snapshot.entry.config, snapshot.entry.source
+    """Return the estimated number of rows of unindexed files; 0 if only a scan can tell."""
+    config, source = snapshot.commit.config, snapshot.commit.source
     if source.format != _PARQUET or not all(is_reachable(file.uri) for file in files):
         return 0.0
     columns = [ColumnSpec(column.path, column.type) for column in config.columns]

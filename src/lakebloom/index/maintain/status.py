@@ -1,4 +1,4 @@
-"""How an index stands to its table, for monitoring: what it covers, how far it lags, how large and how good it is."""
+"""The status of an index compared with its table, for monitoring: coverage, lag, size and rate."""
 
 from __future__ import annotations
 
@@ -28,39 +28,39 @@ _BUILDS = ("create", "replace", "refresh")
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus(Printable):
-    """One index against its table as it is now."""
+    """One index compared with its table now."""
 
     name: str
     state: str
     """"active", "deleted", "damaged", or "unreadable": its store does not answer."""
     version: int = 0
     coverage: float = 0.0
-    """The share of the table's files that the index answers for."""
+    """The share of the table's files that are indexed."""
     files: int = 0
-    """Those that the table has now."""
+    """The files that the table has now."""
     files_new: int = 0
     files_changed: int = 0
     files_gone: int = 0
-    """Those that the index still has and the table has no more."""
+    """The files of the index that the table no longer has."""
     segments: int = 0
     size_bytes: int = 0
     refreshed_ms: int | None = None
     """When the newest build was committed, in milliseconds since 1970."""
     fpp: float = 0.0
     fpp_measured: float = 0.0
-    """That of the worst column, from the bits of its filters."""
+    """The highest rate of a column, from the bits of its filters."""
     problem: str = ""
-    """What keeps the index, or its table, from being read."""
+    """Why the index, or its table, cannot be read."""
     refresh_problem: str = ""
     """Why the last automatic refresh of this session failed."""
 
     @property
     def lag(self) -> int:
-        """How many files queries read in full because the index does not know them as they are."""
+        """How many files are unindexed, so that queries read them in full."""
         return self.files_new + self.files_changed
 
     def is_stale(self, max_lag: int = 0) -> bool:
-        """Whether a refresh is due: more than so many files lag, or the index cannot answer at all."""
+        """Whether a refresh is due: more than this many files are unindexed, or the index cannot be used."""
         return bool(self.problem) or self.lag > max_lag
 
     def shown(self) -> list[tuple[str, str]]:
@@ -84,44 +84,44 @@ class IndexStatus(Printable):
 def statuses(
     catalog: Catalog, name: str | None, current: Callable[[Snapshot], CurrentTable] = recorded_table
 ) -> list[IndexStatus]:
-    """Return the status of one index, or of all that are in use. Raises IndexNotFoundError where there is no such."""
+    """Return the status of one index, or of all that are not deleted. Raises IndexNotFoundError."""
     if name is not None:
         return [status_of(catalog.index(name), current)]
     found = []
     for each in catalog.names():
-        with suppress(IndexNotFoundError):  # removed; an entry that says so is left of it
+        with suppress(IndexNotFoundError):  # removed; a commit that says so is left of it
             found.append(status_of(catalog.index(each), current))
     return [status for status in found if status.state != "deleted"]
 
 
 def status_of(index: Index, current: Callable[[Snapshot], CurrentTable] = recorded_table) -> IndexStatus:
-    """Compare an index with a new listing of its table. Nothing that is wrong with it raises: it is the answer.
+    """Compare an index with a new listing of its table. Damage and errors are part of the result.
 
-    Raises IndexNotFoundError where there is no such index.
+    Raises IndexNotFoundError if there is no such index.
     """
     try:
-        entry = index.log.newest()
+        commit = index.log.newest()
     except IndexNotFoundError:
         raise
     except IndexFormatError as error:
         return IndexStatus(index.name, "damaged", problem=str(error))
     except StorageError as error:
         return IndexStatus(index.name, "unreadable", problem=str(error))
-    record = IndexRecord.of(entry)
-    if entry.state != "active":
-        return IndexStatus(index.name, entry.state, entry.version)
+    record = IndexRecord.of(commit)
+    if commit.state != "active":
+        return IndexStatus(index.name, commit.state, commit.version)
     try:
-        snapshot = Snapshot(index.storage, entry)
+        snapshot = Snapshot(index.storage, commit)
         table = freshness(snapshot, index.options, current)
         shrunk = shrinkage(snapshot, current(snapshot), table.listed, index.options)
         columns = column_health(segment_health(snapshot))
         builds = [version.timestamp_ms for version in history_of(index.log) if version.operation in _BUILDS]
     except LakebloomError as error:
-        return IndexStatus(index.name, entry.state, entry.version, problem=str(error))
+        return IndexStatus(index.name, commit.state, commit.version, problem=str(error))
     return IndexStatus(
         name=index.name,
-        state=entry.state,
-        version=entry.version,
+        state=commit.state,
+        version=commit.version,
         coverage=table.coverage,
         files=len(table.listed),
         files_new=len(table.new),

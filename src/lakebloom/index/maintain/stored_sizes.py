@@ -17,7 +17,7 @@ from lakebloom.tuning import SAMPLED_FILES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
     from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["StoredColumn", "stored_columns"]
@@ -35,22 +35,22 @@ class StoredColumn(Printable):
     files_sampled: int
 
 
-def stored_columns(entry: Entry, files: Sequence[TableFile], options: Mapping[str, str]) -> list[StoredColumn]:
+def stored_columns(commit: Commit, files: Sequence[TableFile], options: Mapping[str, str]) -> list[StoredColumn]:
     """Return the size of each indexed column; nothing for a table that is not Parquet, or that only Spark can read."""
-    if entry.source.format != "parquet" or not files or not all(is_reachable(file.uri) for file in files):
+    if commit.source.format != "parquet" or not files or not all(is_reachable(file.uri) for file in files):
         return []
     sampled: list[tuple[TableFile, list[tuple[int, int | None]]]] = []
     for file in files[:: -(-len(files) // SAMPLED_FILES)]:
         try:
-            sampled.append((file, _chunks(entry, file, options)))
+            sampled.append((file, _chunks(commit, file, options)))
         except LakebloomError:  # damaged, encrypted or gone: use other files
             continue
     if not sampled:
         return []
     scale = sum(file.size_bytes for file in files) / max(1, sum(file.size_bytes for file, _ in sampled))
     found = []
-    for number, column in enumerate(entry.config.columns):
-        chunks = [chunk for _, chunks in sampled for chunk in chunks[number :: len(entry.config.columns)]]
+    for number, column in enumerate(commit.config.columns):
+        chunks = [chunk for _, chunks in sampled for chunk in chunks[number :: len(commit.config.columns)]]
         dictionaries = [size for _, size in chunks if size is not None]
         found.append(
             StoredColumn(
@@ -64,12 +64,12 @@ def stored_columns(entry: Entry, files: Sequence[TableFile], options: Mapping[st
     return found
 
 
-def _chunks(entry: Entry, file: TableFile, options: Mapping[str, str]) -> list[tuple[int, int | None]]:
+def _chunks(commit: Commit, file: TableFile, options: Mapping[str, str]) -> list[tuple[int, int | None]]:
     """The size and the dictionary's size of each chunk, row group by row group, a chunk for each indexed column."""
     footer = read_footer(file.uri, options)
     paths = [leaf.path for leaf in footer.leaves]
     numbers = [
-        find_leaf(paths, column.path, case_sensitive=entry.source.case_sensitive) for column in entry.config.columns
+        find_leaf(paths, column.path, case_sensitive=commit.source.case_sensitive) for column in commit.config.columns
     ]
     found: list[tuple[int, int | None]] = []
     for group in footer.row_groups:

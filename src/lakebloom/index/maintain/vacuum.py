@@ -18,7 +18,7 @@ import msgspec
 from lakebloom.display.progress import Progress
 from lakebloom.display.tables import Printable
 from lakebloom.errors import CommitConflictError, CorruptIndexError, NotFoundError
-from lakebloom.store.entries import entry_path
+from lakebloom.store.commits import entry_path
 from lakebloom.store.log import HINT
 from lakebloom.store.records import FOLDERS
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lakebloom.display.progress import Report
     from lakebloom.index.catalog import Catalog, Index
     from lakebloom.storage import StoredFile
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,12 @@ class _Version:
     """A version that another one replaced. Its commit is None if it cannot be read."""
 
     number: int
-    entry: Entry | None
+    commit: Commit | None
     replaced_ms: int
 
     @property
     def paths(self) -> frozenset[str]:
-        return frozenset() if self.entry is None else self.entry.paths
+        return frozenset() if self.commit is None else self.commit.paths
 
 
 def vacuum_index(
@@ -101,7 +101,7 @@ def _listed(index: Index) -> list[StoredFile]:
     return [file for folder in FOLDERS for file in index.storage.list(folder)]
 
 
-def _versions(index: Index) -> tuple[Entry, list[_Version]]:
+def _versions(index: Index) -> tuple[Commit, list[_Version]]:
     """Return the newest commit and the versions before it, the oldest first."""
     newest, stored = index.log.listed()
     if newest is None:  # another vacuum removed it
@@ -124,10 +124,10 @@ def _version(index: Index, number: int, stored: Mapping[int, int], successor: in
         return [_Version(number, None, replaced_ms)]  # nothing depends on it any more: remove it
 
 
-def _commit_removal(index: Index, newest: Entry) -> None:
+def _commit_removal(index: Index, newest: Commit) -> None:
     """Commit the state ``removed`` before removing files, so that nobody restores the index meanwhile."""
 
-    def change(base: Entry) -> Entry:
+    def change(base: Commit) -> Commit:
         if base.version != newest.version:
             raise CommitConflictError(
                 f"cannot remove index {index.name!r}",
@@ -139,7 +139,7 @@ def _commit_removal(index: Index, newest: Entry) -> None:
     index.log.commit(change)
 
 
-def removal_of(base: Entry) -> Entry:
+def removal_of(base: Commit) -> Commit:
     """Return the last commit of an index: it names no files, and later versions continue from its number."""
     return msgspec.structs.replace(
         base,
@@ -152,7 +152,7 @@ def removal_of(base: Entry) -> Entry:
     )
 
 
-def _close(index: Index, last: Entry, is_old: bool, report: VacuumReport) -> VacuumReport:
+def _close(index: Index, last: Commit, is_old: bool, report: VacuumReport) -> VacuumReport:
     """Remove the last commit of a removed index, once no writer can still know the index."""
     if is_old and not _listed(index):
         _delete(index, [HINT, entry_path(last.version)])

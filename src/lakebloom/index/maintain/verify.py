@@ -1,4 +1,4 @@
-"""Proving an index: every checksum fits, and every value of the data is found by its filter."""
+"""Verifies an index: every checksum is right, and every value of the data passes its filter."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ if TYPE_CHECKING:
     from lakebloom.display.progress import Report
     from lakebloom.index.catalog import Index
     from lakebloom.index.current_table import CurrentTable
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
     from lakebloom.tables.file_identity import TableFile
 
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport(Printable):
-    """What a verification found."""
+    """The result of a verification."""
 
     name: str
     version: int
     corrupt: tuple[str, ...] = ()
-    """Files of the index that are not what was written; with any, nothing else was looked at."""
+    """Damaged files of the index; if there are any, the data was not checked."""
     files_checked: int = 0
     values_checked: int = 0
     false_negatives: int = 0
     unreadable: tuple[str, ...] = ()
-    """Files that could not be read, of the table or of the index: nothing is known of them."""
+    """Files of the table or of the index that could not be read, and so were not checked."""
     stale: tuple[str, ...] = ()
     """Files that changed since they were indexed."""
     missing: tuple[str, ...] = ()
     """Files that are gone."""
     not_indexed: tuple[str, ...] = ()
-    """Files that came since."""
+    """Files that are new since."""
     orphaned: tuple[str, ...] = ()
     """Files in the index's directory that none of its versions names."""
     proven: bool = True
-    """False where files of the index are corrupt or could not be read, so that the data was not looked at."""
+    """False if files of the index are corrupt or could not be read, so that the data was not checked."""
 
     def shown(self) -> list[tuple[str, str]]:
         """Return the fields as (name, text)."""
@@ -58,7 +58,7 @@ class VerifyReport(Printable):
 
     @property
     def ok(self) -> bool:
-        """True where nothing is corrupt, all of the index was read, and no value is missing from its filter."""
+        """True if nothing is corrupt, the whole index was read, and no value is missing from its filter."""
         return self.proven and not self.corrupt and self.false_negatives == 0
 
 
@@ -70,20 +70,20 @@ def verify_index(
 ) -> VerifyReport:
     """Check the newest version of an index against itself and against its table.
 
-    Where its newest log entry is damaged, that is the finding, and the last version that can be read is looked at.
+    Where its newest commit is damaged, that is the finding, and the last version that can be read is looked at.
     """
     if sample is not None and not 0 <= sample <= 1:
         raise InvalidArgumentError("sample must be a fraction between 0 and 1", found=sample)
-    entry = _readable(index)
-    if entry is None:
+    commit = _readable(index)
+    if commit is None:
         return _unreadable(index)
-    damage = examine(index.storage, entry)
+    damage = examine(index.storage, commit)
     named = _named(index, damage)
-    snapshot = Snapshot(index.storage, entry)
+    snapshot = Snapshot(index.storage, commit)
     if damage.errors or damage.unreadable:
         return VerifyReport(
             name=index.name,
-            version=entry.version,
+            version=commit.version,
             corrupt=tuple(map(str, damage.errors)),
             unreadable=tuple(map(str, damage.unreadable)),
             proven=False,
@@ -94,7 +94,7 @@ def verify_index(
     stored = (file.path for folder in FOLDERS for file in index.storage.list(folder))
     return VerifyReport(
         name=index.name,
-        version=entry.version,
+        version=commit.version,
         files_checked=check.files_checked,
         values_checked=check.values_checked,
         false_negatives=check.false_negatives,
@@ -106,8 +106,8 @@ def verify_index(
     )
 
 
-def _readable(index: Index) -> Entry | None:
-    """Return the newest version that can be read; None where no entry can. One that is deleted is an error."""
+def _readable(index: Index) -> Commit | None:
+    """Return the newest version that can be read; None where no commit can. One that is deleted is an error."""
     try:
         return index.active()
     except CorruptIndexError:
@@ -137,7 +137,7 @@ def _sampled(files: list[TableFile], sample: float | None) -> list[TableFile]:
 
 
 def _named(index: Index, damage: Damage) -> set[str]:
-    """Read all log entries, and return the files that they name."""
+    """Read all commits, and return the files that they name."""
     named: set[str] = set()
     for version in index.log.versions():
         with damage.noting(), suppress(NotFoundError):  # vacuumed meanwhile

@@ -1,4 +1,4 @@
-"""Hashing files again and looking every value up in its unit's filter."""
+"""Hashes files again and probes every value in its unit's filter."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class FileCheck:
 
     def __init__(self, snapshot: Snapshot, options: Mapping[str, str]) -> None:
         self._snapshot = snapshot
-        self._access = snapshot.entry.source.access(options)
+        self._access = snapshot.commit.source.access(options)
         self.files_checked = self.values_checked = self.false_negatives = 0
         self.unreadable: list[str] = []
 
     def files(self, files: Sequence[TableFile], progress: Report | None = None) -> None:
-        """Check all units of these files, segment by segment, so that the tiles of one are in memory at a time."""
+        """Check all units of these files, segment by segment, so that the tiles of only one are in memory."""
         total = Progress(0, len(files), 0, sum(file.size_bytes for file in files), 0)
         if progress is not None:
             progress(total)
@@ -78,7 +78,7 @@ class FileCheck:
     def _units(self, filters: _Filters, places: Sequence[_Place], columns: ParquetColumns) -> None:
         nulls = [[0] * len(filters.specs) for _ in places]
         starts = np.array([place.row_start for place in places])
-        # Rows that no unit covers are rows that no question finds.
+        # No query finds rows that no unit covers.
         self.false_negatives += columns.num_rows - sum(place.row_count for place in places)
         for group in range(len(columns.row_groups)):
             for first, arrays in columns.batches(group):
@@ -96,7 +96,7 @@ class FileCheck:
                 self.false_negatives += 0 if recorded is None else abs(recorded - count)
 
     def _values(self, filters: _Filters, place: _Place, column: int, array: pa.Array) -> int:
-        """Look the values up, and return how many are NULL."""
+        """Probe the values, and return how many are NULL."""
         hashes, valid = hash_array(array)
         if valid is not None:
             hashes = hashes[valid]
@@ -110,7 +110,7 @@ class FileCheck:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """One unit, and where its filters are."""
+    """One unit, and the place of its filters."""
 
     number: int
     row_start: int
@@ -128,7 +128,7 @@ class _Filters:
     def __init__(self, snapshot: Snapshot, segment: Segment) -> None:
         self._storage = snapshot.storage
         self._segment = segment
-        columns = snapshot.entry.config.columns
+        columns = snapshot.commit.config.columns
         self.specs = [ColumnSpec(c.path, kind) for c, kind in zip(columns, segment.record.types, strict=True)]
         self._tile_numbers = [segment.units.tiles(column) for column in range(len(columns))]
         self._slots = [_slots(numbers) for numbers in self._tile_numbers]
@@ -149,13 +149,13 @@ class _Filters:
         ]
 
     def of(self, place: _Place, column: int) -> list[Sbbf]:
-        """Return the layers of a unit's filter, none where it has none."""
+        """Return the layers of a unit's filter; empty if it has no filter."""
         number = int(self._tile_numbers[column][place.number])
         if number == NO_TILE:
             return []
         slot = int(self._slots[column][place.number])
         layers = []
-        for tile in self._segment.layers(column).get(number, ()):  # a tile that is not there drops no unit
+        for tile in self._segment.layers(column).get(number, ()):  # a missing tile drops no unit
             if tile.file.path not in self._words:
                 self._words[tile.file.path] = read_tile(self._storage, tile)
             layers.append(Sbbf.from_words(np.ascontiguousarray(self._words[tile.file.path][:, slot])))
@@ -163,7 +163,7 @@ class _Filters:
 
 
 def _slots(tile_numbers: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return each unit's place among the units that name the same tile."""
+    """Return each unit's position among the units that name the same tile."""
     slots = np.zeros(len(tile_numbers), dtype=np.int64)
     for number in np.unique(tile_numbers):
         inside = np.flatnonzero(tile_numbers == number)

@@ -1,1 +1,1 @@
-"""Queries: what indexes did for them."""
+"""Queries: prunes the files of scans, and explains what was skipped."""

@@ -22,7 +22,7 @@ from lakebloom.index.query.scan_reports import (
     ScanReport,
     Use,
 )
-from lakebloom.index.query.scans import Advice, Advisor, Reading, Unanswered
+from lakebloom.index.query.scans import PrunedFiles, Reading, ScanPruner, Unanswered
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import And, Predicate
@@ -32,7 +32,7 @@ from lakebloom.tables.file_identity import is_same, spark_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
     from lakebloom.tables.file_identity import TableFile
 
 __all__ = [
@@ -59,10 +59,10 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True):
     """All indexes that Java knew."""
 
     @classmethod
-    def of(cls, answers: Sequence[Advice | Unanswered]) -> Note:
+    def of(cls, answers: Sequence[PrunedFiles | Unanswered]) -> Note:
         """Return what to keep of some results."""
-        advice = [answer for answer in answers if isinstance(answer, Advice)]
-        return cls(tuple(map(index_report, answers)), parts_of(advice), asked=True)
+        pruned_files = [answer for answer in answers if isinstance(answer, PrunedFiles)]
+        return cls(tuple(map(index_report, answers)), parts_of(pruned_files), asked=True)
 
 
 class DescribedJoin(msgspec.Struct, frozen=True):
@@ -119,7 +119,7 @@ class DescribedScan(msgspec.Struct, frozen=True):
 
 
 def explain(
-    advisor: Advisor,
+    scan_pruner: ScanPruner,
     names: Callable[[Sequence[str]], list[str | Unanswered]],
     scans: Iterable[DescribedScan],
     timeout_s: float,
@@ -134,7 +134,7 @@ def explain(
     """
     return QueryReport(
         tuple(
-            _with_joins(_Explained(advisor, names, scan, timeout_s).report(), scan.joins)
+            _with_joins(_Explained(scan_pruner, names, scan, timeout_s).report(), scan.joins)
             if scan.source is None
             else read(scan.source)
             for scan in scans
@@ -155,26 +155,26 @@ def _with_joins(report: ScanReport, described: Sequence[DescribedJoin]) -> ScanR
     return replace(report, joins=joins, reasons=reasons, use=use)
 
 
-def covers(entry: Entry, roots: Iterable[str]) -> bool:
+def covers(commit: Commit, roots: Iterable[str]) -> bool:
     """Tell whether an index covers a location that a query reads, or a part of it."""
-    places = places_of(entry.source)
+    places = places_of(commit.source)
     return any(_within(root, place) or _within(place, root) for root in roots for place in places)
 
 
-def covering(found: Mapping[str, Entry | Exception], roots: Sequence[str]) -> list[str | Unanswered]:
+def covering(found: Mapping[str, Commit | Exception], roots: Sequence[str]) -> list[str | Unanswered]:
     """Return the indexes over some locations, and those whose location is unknown.
 
     Deleted ones are named only if there are no others.
     """
     names: list[str | Unanswered] = []
     deleted: list[str] = []
-    for name, entry in found.items():
-        if isinstance(entry, TimeoutError):
-            names.append(Unanswered(name, Reason.TIMED_OUT, str(entry)))
-        elif isinstance(entry, Exception):
+    for name, commit in found.items():
+        if isinstance(commit, TimeoutError):
+            names.append(Unanswered(name, Reason.TIMED_OUT, str(commit)))
+        elif isinstance(commit, Exception):
             names.append(name)
-        elif covers(entry, roots):
-            (deleted if entry.state == "deleted" else names).append(name)
+        elif covers(commit, roots):
+            (deleted if commit.state == "deleted" else names).append(name)
     # A deleted index matters only if there is no other.
     return names or [Unanswered(name, Reason.DELETED) for name in deleted]
 
@@ -185,7 +185,7 @@ def _within(path: str, directory: str) -> bool:
 
 @dataclass(slots=True)
 class _Explained:
-    advisor: Advisor
+    scan_pruner: ScanPruner
     names: Callable[[Sequence[str]], list[str | Unanswered]]
     scan: DescribedScan
     timeout_s: float
@@ -221,18 +221,18 @@ class _Explained:
             return replace(report, reasons=(Reason.NEEDS_ALL_ROWS,))
         if self.scan.seen is None:
             return self._planned_without(report, self.scan.question)
-        return self._planned_in_vain(report, self.scan.question, msgspec.json.decode(self.scan.seen, type=Note))
+        return self._planned_without_effect(report, self.scan.question, msgspec.json.decode(self.scan.seen, type=Note))
 
-    def _as_planned(self, report: ScanReport, question: Reading) -> ScanReport:
+    def _as_planned(self, report: ScanReport, reading: Reading) -> ScanReport:
         """Report what the plan skips, by what was decided when it was made."""
         notes = [msgspec.json.decode(note, type=Note) for note in self.scan.notes]
         indexes = tuple(dict.fromkeys(index for note in notes for index in note.indexes))
-        questions = [msgspec.structs.replace(question, predicate=asked) for asked in self.scan.asked]
-        told = [self._here(note, asked) for note, asked in zip(notes, questions, strict=True)]
+        readings = [msgspec.structs.replace(reading, predicate=predicate) for predicate in self.scan.asked]
+        told = [self._here(note, each) for note, each in zip(notes, readings, strict=True)]
         parts = merged([part for parts in told for part in parts])
         return with_answers(replace(report, indexes=indexes), parts)
 
-    def _here(self, note: Note, question: Reading) -> Sequence[PartReport]:
+    def _here(self, note: Note, reading: Reading) -> Sequence[PartReport]:
         """Return what each part did to the files of this scan. The indexes decided about all files of the table."""
         versions = {index.name: index.version for index in note.indexes if index.reason is None}
         states = zip(self.scan.files, self.scan.states, strict=True)
@@ -240,52 +240,52 @@ class _Explained:
         if all(index.files_known <= len(here) for index in note.indexes):
             return note.parts
         singles = [name for name, version in versions.items() if version]  # the others are combinations of these
-        advice = [answer for answer in self._ask(singles, question) if isinstance(answer, Advice)]
-        if {answer.name: index_report(answer).version for answer in advice} == versions:
-            return parts_of(advice, here)
+        pruned_files = [answer for answer in self._prune(singles, reading) if isinstance(answer, PrunedFiles)]
+        if {answer.name: index_report(answer).version for answer in pruned_files} == versions:
+            return parts_of(pruned_files, here)
         # The indexes have changed: what they did to these files is unknown now.
         return [replace(part, units_asked=0, units_dropped=0, false_positives=0.0) for part in note.parts]
 
-    def _planned_in_vain(self, report: ScanReport, question: Reading, note: Note) -> ScanReport:
+    def _planned_without_effect(self, report: ScanReport, reading: Reading, note: Note) -> ScanReport:
         """Report why nothing is skipped, although the rule handled the scan."""
         now = self.names(self.scan.roots)
         later = [name for name in now if isinstance(name, str) and name not in note.there]
         if note.asked:
             reasons = _why_in_vain(note.indexes, note.parts)
         else:
-            answers = self._ask([name for name in now if name not in later], question)
+            answers = self._prune([name for name in now if name not in later], reading)
             note = Note.of(answers)
             # An index that can decide now could have decided then, unless it has changed.
-            useful = any(isinstance(answer, Advice) and answer.has_effect for answer in answers)
+            useful = any(isinstance(answer, PrunedFiles) and answer.has_effect for answer in answers)
             reasons = (Reason.PLANNED_BEFORE,) if useful else why_unused(answers) if answers or not later else ()
         if later:
             reasons = tuple(dict.fromkeys((*reasons, Reason.PLANNED_BEFORE)))
         told = tuple(IndexReport(name, reason=Reason.PLANNED_BEFORE) for name in later)
         return replace(report, indexes=(*note.indexes, *told), parts=note.parts, reasons=reasons)
 
-    def _planned_without(self, report: ScanReport, question: Reading) -> ScanReport:
+    def _planned_without(self, report: ScanReport, reading: Reading) -> ScanReport:
         """Report what would be skipped in a plan that was made without this lake's indexes."""
-        answers = self._ask(self.names(self.scan.roots), question)
+        answers = self._prune(self.names(self.scan.roots), reading)
         note = Note.of(answers)
         report = replace(report, indexes=note.indexes, parts=note.parts)
-        advice = [answer for answer in answers if isinstance(answer, Advice) and answer.has_effect]
-        if not advice:
+        pruned_files = [answer for answer in answers if isinstance(answer, PrunedFiles) and answer.has_effect]
+        if not pruned_files:
             return replace(report, reasons=why_unused(answers))
         if self.scan.others:  # what the plan skips matters more than what it could skip
             return replace(report, reasons=(Reason.DISABLED,))
         files = [spark_file(*file) for file in self.scan.files]
-        uris = {file.uri for answer in advice for file in answer.files}
-        states = _states(files, advice)
+        uris = {file.uri for answer in pruned_files for file in answer.files}
+        states = _states(files, pruned_files)
         stale = sum(
             state is FileState.UNINDEXED and file.uri in uris for file, state in zip(files, states, strict=True)
         )
         reasons = [Reason.STALE_FILES] if FileState.UNINDEXED in states else []
         return replace(report, states=states, files_stale=stale, reasons=(Reason.DISABLED, *reasons))
 
-    def _ask(self, names: Sequence[str | Unanswered], question: Reading) -> list[Advice | Unanswered]:
+    def _prune(self, names: Sequence[str | Unanswered], reading: Reading) -> list[PrunedFiles | Unanswered]:
         unanswered = [name for name in names if isinstance(name, Unanswered)]
         known = [name for name in names if isinstance(name, str)]
-        return [*unanswered, *self.advisor.ask(known, question, self.timeout_s)]
+        return [*unanswered, *self.scan_pruner.prune(known, reading, self.timeout_s)]
 
     def _reading(self) -> Reading | None:
         """The predicates of the plan: the query's condition, and the keys of joins."""
@@ -306,14 +306,14 @@ def with_answers(report: ScanReport, parts: tuple[PartReport, ...]) -> ScanRepor
 _STATES = {"#": FileState.KEPT, ".": FileState.SKIPPED, "?": FileState.UNINDEXED, "!": FileState.UNINDEXED}
 
 
-def index_report(answer: Advice | Unanswered) -> IndexReport:
+def index_report(answer: PrunedFiles | Unanswered) -> IndexReport:
     """Return the report of one index."""
     if isinstance(answer, Unanswered):
         return IndexReport(answer.name, reason=answer.reason, message=answer.message)
     if answer.snapshot is None:
         return IndexReport(answer.name, files_known=len(answer.files))
-    entry = answer.snapshot.entry
-    return IndexReport(answer.name, entry.version, len(entry.segments), len(answer.files), answer.bytes_read)
+    commit = answer.snapshot.commit
+    return IndexReport(answer.name, commit.version, len(commit.segments), len(answer.files), answer.bytes_read)
 
 
 def _why_in_vain(indexes: Sequence[IndexReport], parts: Sequence[PartReport]) -> tuple[Reason, ...]:
@@ -330,7 +330,7 @@ def _why_not_answered(of_parts: set[Reason | None]) -> Reason:
     return Reason.PARTITIONS if of_parts == {Reason.PARTITIONS} else Reason.NO_USABLE_PREDICATE
 
 
-def why_unused(answers: Sequence[Advice | Unanswered]) -> tuple[Reason, ...]:
+def why_unused(answers: Sequence[PrunedFiles | Unanswered]) -> tuple[Reason, ...]:
     """Return why none of these results skips anything."""
     if not answers:
         return (Reason.NO_MATCHING_INDEX,)
@@ -343,11 +343,11 @@ def shown_place(uri: str) -> str:
     return to_local_path(uri) if uri.startswith("file:") else uri
 
 
-def _states(files: list[TableFile], advice: list[Advice]) -> tuple[FileState, ...]:
+def _states(files: list[TableFile], pruned_files: list[PrunedFiles]) -> tuple[FileState, ...]:
     known: set[str] = set()
     skipped: set[str] = set()
     listed = {file.uri: file for file in files}
-    for answer in advice:
+    for answer in pruned_files:
         # A file that changed since Spark listed it is unindexed, and is read.
         for file, kept, changed in zip(answer.files, answer.kept.tolist(), answer.changed.tolist(), strict=True):
             if not changed and is_same(file, listed.get(file.uri)):

@@ -1,8 +1,7 @@
-"""A filter over all values of an indexed column, as it is now, for the other side of a join.
+"""A filter over all current values of an indexed column, for the other side of a join.
 
-A value that is not in it has no partner. That holds only if the filter knows every file of the table: files that came
-or changed since are read here, as they are now, and added, up to a limit; beyond it the filter is stale and must not be
-used.
+A value that is not in it has no partner. That holds only if the filter covers every file of the table: unindexed files
+are read here and added, up to a limit. Beyond the limit the filter is stale and must not be used.
 """
 
 from __future__ import annotations
@@ -47,28 +46,28 @@ class JoinFilter:
     fingerprint: str
     """The same for the same filter over the same files."""
     files_merged: int
-    """How many files the index did not know."""
+    """How many unindexed files were added."""
 
     @property
     def rate(self) -> float:
-        """How often a value without a partner passes."""
+        """The rate at which values without a partner pass."""
         return self.filter.fpp
 
 
 class JoinFilters:
-    """Makes join filters, and keeps the last one of each column: adding files to it takes time."""
+    """Makes join filters, and keeps the last one of each column, because adding files takes time."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = options
         self._made: dict[tuple[str, ColumnPath], tuple[object, JoinFilter]] = {}
 
     def of(self, snapshot: Snapshot, column: ColumnPath, files: Sequence[TableFile], settings: Settings) -> JoinFilter:
-        """Return the filter over a column's values in all files that the index knows, and in these.
+        """Return the filter over a column's values in all indexed files, and in these.
 
-        Raises ColumnNotFoundError and InvalidArgumentError where there is no such filter, StaleIndexError where too
-        many files are missing from it, and what reading them raises.
+        Raises ColumnNotFoundError and InvalidArgumentError if there is no such filter, StaleIndexError if too
+        many files are missing from it, and the errors of reading them.
         """
-        config, path = snapshot.entry.config, resolver(snapshot)(column)
+        config, path = snapshot.commit.config, resolver(snapshot)(column)
         if path is None:
             names = [format_name(known.path) for known in config.columns]
             raise ColumnNotFoundError.among(format_name(column), names, where=f"index {config.name!r}")
@@ -84,7 +83,7 @@ class JoinFilters:
             merged = read_global(snapshot.storage, record)
             spec = ColumnSpec(path, config.columns[number].type)
             if missing:
-                merged = merged | Sbbf(merged.num_blocks)  # a copy: what was read stays as it is stored
+                merged = merged | Sbbf(merged.num_blocks)  # a copy: the stored filter must not change
                 for file in missing:
                     self._add(merged, snapshot, file, spec)
             fingerprint = f"{record.file.path} {hash(key[1]):x}"
@@ -93,7 +92,7 @@ class JoinFilters:
         return kept[1]
 
     def changed(self, snapshot: Snapshot) -> list[TableFile]:
-        """Return the files of an index that changed, as they are now, for askers whose listing may be old."""
+        """Return the indexed files that changed, as they are now, for callers whose listing may be old."""
         known = snapshot.numbered_files[0]
         uris = [known[number].uri for number in np.flatnonzero(snapshot.recheck.changed())]
         found = (stat_file(uri, self._options) for uri in uris)
@@ -102,49 +101,49 @@ class JoinFilters:
     def _now(self, snapshot: Snapshot, file: TableFile) -> TableFile:
         now = stat_file(file.uri, self._options)
         if now is None or unsettled([now]):
-            raise _stale(snapshot.entry.config.name, f"{file.uri}, which is gone or was changed just now")
+            raise _stale(snapshot.commit.config.name, f"{file.uri}, which is gone or was changed just now")
         return now
 
     def _add(self, f: Sbbf, snapshot: Snapshot, file: TableFile, spec: ColumnSpec) -> None:
-        with ParquetColumns(file.uri, [spec], snapshot.entry.source.access(self._options)) as columns:
+        with ParquetColumns(file.uri, [spec], snapshot.commit.source.access(self._options)) as columns:
             for group in range(len(columns.row_groups)):
                 for _, (array,) in columns.batches(group):
                     hashes, valid = hash_array(array)
                     f.insert_hashes(hashes if valid is None else hashes[valid])
         if not is_same(file, stat_file(file.uri, self._options)):
-            raise _stale(snapshot.entry.config.name, f"{file.uri}, which changed while it was read")
+            raise _stale(snapshot.commit.config.name, f"{file.uri}, which changed while it was read")
 
 
 def _global_record(snapshot: Snapshot, number: int) -> GlobalRecord:
-    entry = snapshot.entry
-    for record in entry.global_filters:
+    commit = snapshot.commit
+    for record in commit.global_filters:
         if record.column == number and record.ndv is not None:
-            ids = {segment.id for segment in entry.segments}
-            same_type = {segment.types[number] for segment in entry.segments} <= {entry.config.columns[number].type}
+            ids = {segment.id for segment in commit.segments}
+            same_type = {segment.types[number] for segment in commit.segments} <= {commit.config.columns[number].type}
             if ids <= set(record.segments) and same_type:
                 return record
-            raise _stale(entry.config.name, "segments that it does not cover")
-    if entry.config.global_filter:
+            raise _stale(commit.config.name, "segments that it does not cover")
+    if commit.config.global_filter:
         raise InvalidArgumentError(
-            f"index {entry.config.name!r} has no global filter of this column",
+            f"index {commit.config.name!r} has no global filter of this column",
             found="a filter that was dropped because it was full or damaged",
             hint='refresh_index(name, "full") builds it again, up to spark.lakebloom.global.maxBytes',
         )
     raise InvalidArgumentError(
-        f"index {entry.config.name!r} has no global filter",
+        f"index {commit.config.name!r} has no global filter",
         hint="create it with BloomIndexConfig(..., global_filter=True)",
     )
 
 
 def _require_few(snapshot: Snapshot, missing: Sequence[TableFile], settings: Settings) -> None:
-    name = snapshot.entry.config.name
+    name = snapshot.commit.config.name
     size = sum(file.size_bytes for file in missing)
     found = f"{len(missing)} files ({sized(size, ' bytes')}) that came or changed since"
     if not settings.join_merge_new_files:
         raise _stale(name, f"{found}, and spark.lakebloom.join.mergeNewFiles is false")
     if size > settings.join_merge_max_bytes:
         raise _stale(name, f"{found}, more than spark.lakebloom.join.mergeMaxBytes")
-    if snapshot.entry.source.format != "parquet" or not all(is_reachable(file.uri) for file in missing):
+    if snapshot.commit.source.format != "parquet" or not all(is_reachable(file.uri) for file in missing):
         raise _stale(name, f"{found}, which only Spark can read")
 
 

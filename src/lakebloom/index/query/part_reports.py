@@ -12,7 +12,7 @@ from lakebloom.index.query.scan_reports import (
     PartReport,
     unit_name,
 )
-from lakebloom.index.query.scans import Advice
+from lakebloom.index.query.scans import PrunedFiles
 from lakebloom.predicate.reasons import Reason
 from lakebloom.tables.columns import format_name
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["merged", "parts_of"]
 
 
-def parts_of(advice: Sequence[Advice], uris: Set[str] | None = None) -> tuple[PartReport, ...]:
+def parts_of(pruned_files: Sequence[PrunedFiles], uris: Set[str] | None = None) -> tuple[PartReport, ...]:
     """Return what each part of the predicate did to these files (None: all), over all segments and indexes."""
     used: dict[tuple[str, str], PartReport] = {}
     unused: dict[str, PartReport] = {}
-    for answer in advice:
+    for answer in pruned_files:
         units = [None] * len(answer.pruned) if uris is None else answer.units_of(uris)
         for pruned, here in zip(answer.pruned, units, strict=True):
             for number, part in enumerate(pruned.used):
@@ -58,17 +58,17 @@ def _counted(pruned: Pruned, number: int, here: BoolArray | None) -> Used:
     part = pruned.used[number]
     if here is None or not part.units_asked:
         return part
-    asked, kept = (np.count_nonzero(units & here) for units in pruned.units[number])
+    tested, kept = (np.count_nonzero(units & here) for units in pruned.units[number])
     return msgspec.structs.replace(
         part,
-        units_asked=int(asked),
-        units_dropped=int(asked - kept),
-        false_positives=part.false_positives * asked / part.units_asked,
+        units_asked=int(tested),
+        units_dropped=int(tested - kept),
+        false_positives=part.false_positives * tested / part.units_asked,
     )
 
 
-def _unit_of(answer: Advice) -> str:
-    return "file" if answer.snapshot is None else unit_name(answer.snapshot.entry.config.granularity)
+def _unit_of(answer: PrunedFiles) -> str:
+    return "file" if answer.snapshot is None else unit_name(answer.snapshot.commit.config.granularity)
 
 
 def _answered_first(parts: Sequence[PartReport]) -> tuple[PartReport, ...]:

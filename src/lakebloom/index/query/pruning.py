@@ -1,7 +1,7 @@
 """Pruning: which units of an index can match a predicate. The only way from a predicate to units.
 
-Lists nothing, reads one row of each tile and value. How the units are asked is decided here: side by side as one set
-where there are few values, in threads where there are many, with many requests under way where they are remote.
+Lists nothing, and reads one row for each tile and value. This module decides how units are probed: all segments as one
+set for few values, in threads for many values, and with many concurrent requests if the index is remote.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PrunedUnits(NamedTuple):
     whole: SideBySide | None
 
     def by_segment(self) -> Iterator[tuple[Segment, IntArray]]:
-        """Yield the numbers of the units that count and can match, for each segment that has any."""
+        """Yield the numbers of the current units that can match, for each segment that has any."""
         snapshot = self.snapshot
         if self.whole is not None:
             (pruned,) = self.answers
@@ -64,9 +64,9 @@ class PrunedUnits(NamedTuple):
 def prune(
     snapshot: Snapshot, predicate: Predicate, read_schema: ReadSchema | None = None, *, hopeless: float = math.inf
 ) -> PrunedUnits:
-    """Return the units that can match where files are read with a schema, by default that of the table.
+    """Return the units that can match if files are read with this schema, by default that of the table.
 
-    ``hopeless`` is the share of units kept for nothing from which on a list of values is not asked at all.
+    A list of values is not probed if more than the share ``hopeless`` of the units would be false positives.
     """
     pruner = Pruner(predicate, resolve=resolver(snapshot), hopeless=hopeless)
     whole = _side_by_side(snapshot) if pruner.num_values < LONG_LIST else None
@@ -78,12 +78,12 @@ def prune(
 
 
 def resolver(snapshot: Snapshot) -> Resolver:
-    """Return how a predicate's names find the index's columns: by the table's own rule for names."""
-    columns = {column.path for column in snapshot.entry.config.columns}
+    """Return a function from a predicate's columns to the index's, by the table's rule for names."""
+    columns = {column.path for column in snapshot.commit.config.columns}
     names = snapshot.names
 
     def resolve(path: ColumnPath) -> ColumnPath | None:
-        found = names.find(path)  # among all columns: K may be indexed where k is asked for
+        found = names.find(path)  # among all columns of the table, K and k may both exist
         return found if found in columns else None
 
     return resolve
@@ -94,7 +94,7 @@ _schema_of: WeakKeyDictionary[Snapshot, ReadSchema | None] = WeakKeyDictionary()
 
 
 def _side_by_side(snapshot: Snapshot) -> SideBySide | None:
-    """Return all segments as one, where that is quicker to ask."""
+    """Return all segments as one set, if that is faster to probe."""
     if snapshot.is_remote:
         return None
     if snapshot not in _whole_of:
@@ -103,23 +103,23 @@ def _side_by_side(snapshot: Snapshot) -> SideBySide | None:
 
 
 def _recorded_schema(snapshot: Snapshot) -> ReadSchema | None:
-    """Return how files are read that lack a column with a default; None where the table has no defaults.
+    """Return the table's schema if it has columns with defaults; otherwise None.
 
-    Such a file was indexed as NULL, and is read as the default.
+    A file without such a column was indexed as NULL, and is read as the default.
     """
     if snapshot not in _schema_of:
-        source = snapshot.entry.source
+        source = snapshot.commit.source
         _schema_of[snapshot] = ReadSchema(source.format, source.schema) if source.schema.defaults else None
     return _schema_of[snapshot]
 
 
 def _ask_each(pruner: Pruner, segments: Sequence[UnitFilters], *, remote: bool) -> list[Pruned]:
-    """Ask several segments, at the same time where there is much to ask, or where each waits for the network."""
+    """Probe several segments; at the same time if there are many values, or if the index is remote."""
     work = pruner.num_values * sum(segment.num_units for segment in segments)
     is_much = work >= THREADED_PAIRS and pruner.num_values >= LONG_LIST
     workers = REQUESTS if remote else CORES if is_much else 1
     if len(segments) < 2 or workers < 2:
         return [pruner.can_match(segment) for segment in segments]
-    # The first one alone: it makes what is common to all.
+    # The first segment alone: it fills what all share.
     first = pruner.can_match(segments[0])
     return [first, *pool(workers).map(pruner.can_match, segments[1:])]

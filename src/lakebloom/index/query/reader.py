@@ -48,7 +48,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class Reader:
-    """An index open for questions. Keeps what it has read of a version and notices new ones."""
+    """An index open for queries. Keeps what it has read of a version, and notices new versions."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -57,22 +57,22 @@ class Reader:
 
     def snapshot(self) -> Snapshot:
         """Return the newest version."""
-        entry = self._index.active()
-        known = self._snapshot  # other threads ask too
-        if known is None or known.entry is not entry:
-            self._snapshot = known = Snapshot(self._storage, entry, known)
+        commit = self._index.active()
+        known = self._snapshot  # other threads may change it
+        if known is None or known.commit is not commit:
+            self._snapshot = known = Snapshot(self._storage, commit, known)
         return known
 
-    def with_newest(self, question: Callable[[Snapshot], ResultT]) -> ResultT:
-        """Ask the newest version; one that was vacuumed while it was asked is exchanged for its successor."""
+    def with_newest(self, query: Callable[[Snapshot], ResultT]) -> ResultT:
+        """Run a query on the newest version; on its successor if it is vacuumed meanwhile."""
         while True:
             snapshot = self.snapshot()
             try:
-                return question(snapshot)
+                return query(snapshot)
             except CorruptIndexError:
                 self._snapshot = None
                 self._index.log.forget()
-                if self.snapshot().entry == snapshot.entry:
+                if self.snapshot().commit == snapshot.commit:
                     raise
 
     @property
@@ -85,7 +85,7 @@ class Reader:
     ) -> list[Candidate]:
         """Return the units that can match of files that the table may have now, by their names.
 
-        ``current`` tells what the table of a version is. Raises UnsupportedSourceError for a table that is none of
+        ``current`` returns the table of a version. Raises UnsupportedSourceError for a table that is no longer one of
         plain files.
         """
         require_predicate(predicate)

@@ -1,11 +1,11 @@
-"""What indexes say about one scan of a query: which files it can leave out, and why not more.
+"""Prunes the files of one scan of a query: which files it can skip, and why not more.
 
-The asker, Spark's optimizer for example, describes how it reads the files and what it looks for. An index answers only
-if it has read them in the same way. An answer is about files as they were indexed; the asker leaves out those that its
-own listing shows unchanged. That listing may be older than the files: those that are on this machine are looked at
-again, and one that changed is kept.
+The caller, for example Spark's optimizer, describes how it reads the files and by which predicate. An index decides
+only if it has read them in the same way. The result is about files as they were indexed; the caller skips those that
+are unchanged in its own listing. That listing may be older than the files: files on this machine are checked again, and
+one that changed is kept.
 
-Nothing raises here: an index that cannot be read, or not in time, has nothing to say.
+Nothing raises here: an index that cannot be read, or not in time, skips nothing.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ if TYPE_CHECKING:
     from lakebloom.store.records import SourceRecord
     from lakebloom.tables.file_identity import TableFile
 
-__all__ = ["Advice", "Advisor", "Reading", "Unanswered", "why_not"]
+__all__ = ["PrunedFiles", "Reading", "ScanPruner", "Unanswered", "why_not"]
 
 LOG = logging.getLogger("lakebloom")
 _REST_S = 30.0
-"""How long an index that did not answer in time is left alone."""
+"""How long an index is left alone after it did not answer in time."""
 _CASE_SENSITIVE = "spark.sql.caseSensitive"
 _REBASING = ("datetimerebasemode", "int96rebasemode")
-"""Options of Parquet and Avro for dates and timestamps of long ago."""
+"""Options of Parquet and Avro for old dates and timestamps."""
 _NOT_ABOUT_VALUES = frozenset({"path", "paths", "basepath", "mergeschema", "serialization.format"})
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """How a query reads files, and the condition on them; None where there is none."""
+    """How a query reads files, and its predicate on them, if it has one."""
 
     format: str
     schema: StructType
@@ -64,7 +64,7 @@ class Reading(msgspec.Struct, frozen=True):
 
     @property
     def case_sensitive(self) -> bool:
-        """Whether the query finds names in files with regard to case."""
+        """Whether the query's column names are case-sensitive."""
         return self.session.get(_CASE_SENSITIVE, "false") == "true"
 
     @property
@@ -74,11 +74,11 @@ class Reading(msgspec.Struct, frozen=True):
 
     @property
     def settings(self) -> dict[str, str | None]:
-        """The settings under which the query reads."""
+        """The reader settings of the query."""
         return with_options(self.format.lower(), self.session, self.options)
 
     def read_schema(self, sources: Sequence[SourceRecord]) -> ReadSchema:
-        """Return the columns as the query reads them, and what may differ from how these tables were read."""
+        """Return the columns as the query reads them, and what may differ from the build of these tables' indexes."""
         temporal = any(
             matters is Matters.TEMPORAL
             for source in sources
@@ -88,25 +88,25 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
-    """What an index, or several together, said: for each of their files whether it can match."""
+class PrunedFiles:
+    """What an index, or several together, decided: for each of their files whether it can match."""
 
     name: str
     files: Sequence[TableFile]
     fingerprint: str
     """The same for the same files in the same order."""
     kept: BoolArray
-    """Those that changed since they were indexed are kept, as far as that can be seen here."""
+    """Files that changed since they were indexed are kept, as far as this process can see."""
     changed: BoolArray
     pruned: tuple[Pruned, ...]
     snapshot: Snapshot | None = None
-    """The version that was asked; None for several indexes."""
+    """The version; None for several indexes."""
     bytes_read: int = 0
-    """What was read of the index meanwhile."""
+    """How many bytes of the index were read."""
 
     @property
     def has_effect(self) -> bool:
-        """Whether any filter was asked."""
+        """Whether any filter was probed."""
         return any(pruned.used for pruned in self.pruned)
 
     def units_of(self, uris: Collection[str]) -> list[BoolArray]:
@@ -121,7 +121,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """Why an index said nothing."""
+    """Why an index decided nothing."""
 
     name: str
     reason: Reason
@@ -129,7 +129,7 @@ class Unanswered:
 
 
 def why_not(source: SourceRecord, reading: Reading) -> Reason | None:
-    """Tell why an index says nothing about files that are read like this; None: it does."""
+    """Return why an index cannot decide about files that are read like this; None if it can."""
     if source.format != reading.format.lower() or source.case_sensitive != reading.case_sensitive:
         return Reason.READ_DIFFERS
     if any(
@@ -147,10 +147,10 @@ def why_not(source: SourceRecord, reading: Reading) -> Reason | None:
 
 
 def _differences(source: SourceRecord, reading: Reading) -> str:
-    """Name the settings under which a query reads otherwise than the build, for people."""
+    """Name the settings that differ between the query and the build, for people."""
     found = [
-        f"{key} was {built} and is {asked}"
-        for key, (matters, built, asked) in differing(source.format, source.settings, reading.settings).items()
+        f"{key} was {built} and is {now}"
+        for key, (matters, built, now) in differing(source.format, source.settings, reading.settings).items()
         if _concerns(matters, source, reading)
     ]
     if source.case_sensitive != reading.case_sensitive:
@@ -159,7 +159,7 @@ def _differences(source: SourceRecord, reading: Reading) -> str:
 
 
 def _concerns(matters: Matters, source: SourceRecord, reading: Reading) -> bool:
-    """Tell whether a setting that differs matters for a table at all. Columns of some types only: see ReadSchema."""
+    """Tell whether a different setting matters for all columns. ReadSchema handles those of some types only."""
     match matters:
         case Matters.FIELD_IDS:
             return reading.columns.has_field_ids
@@ -181,59 +181,59 @@ def _about_values(options: dict[str, str]) -> dict[str, str]:
 
 
 def _same_fields(source: SourceRecord, reading: Reading) -> bool:
-    """Tell whether lines of text have the same columns, and whether missing ones are read as the same values."""
+    """Tell whether lines of text have the same columns, and whether missing columns have the same default values."""
     built, read = source.file_schema, reading.columns
     if built.defaults != read.defaults:
         return False
     return source.format not in TEXT_FORMATS or built.field_types == read.field_types
 
 
-class Advisor:
-    """Asks indexes, and remembers which of them have failed."""
+class ScanPruner:
+    """Prunes the files of scans, and remembers which indexes have failed."""
 
     def __init__(self, reader: Callable[[str], Reader]) -> None:
         self._reader = reader
         self._warned: set[tuple[str, str]] = set()
         self._resting_until_s: dict[str, float] = {}
 
-    def ask(self, names: Iterable[str], reading: Reading, timeout_s: float) -> list[Advice | Unanswered]:
-        """Return what each index says, and what they say together, in about this time.
+    def prune(self, names: Iterable[str], reading: Reading, timeout_s: float) -> list[PrunedFiles | Unanswered]:
+        """Return what each index keeps, and what they keep together, in about this time.
 
-        They are asked side by side: one that is slow does not take the time of the others.
+        All indexes run at the same time: a slow one does not delay the others.
         """
         deadline_s = time.monotonic() + timeout_s
         names = list(names)
-        asked = {name: self._question(name, reading) for name in names if not self.is_resting(name)}
-        found = side_by_side(timeout_s, asked)
+        running = {name: self._pruning(name, reading) for name in names if not self.is_resting(name)}
+        found = side_by_side(timeout_s, running)
         answers = [self._answer(name, found.get(name)) for name in names]
-        snapshots = {answer.name: answer.snapshot for answer in answers if isinstance(answer, Advice)}
+        snapshots = {answer.name: answer.snapshot for answer in answers if isinstance(answer, PrunedFiles)}
         together = [snapshot for snapshot in snapshots.values() if snapshot is not None]
         if reading.predicate is not None and helps(reading.predicate, together):
             predicate = reading.predicate
-            schema = reading.read_schema([snapshot.entry.source for snapshot in together])
-            ask = lambda: _advice_together(" + ".join(snapshots), together, predicate, schema)  # noqa: E731
-            answers.append(_in_time(" + ".join(snapshots), ask, deadline_s - time.monotonic()))
+            schema = reading.read_schema([snapshot.commit.source for snapshot in together])
+            run = lambda: _pruned_together(" + ".join(snapshots), together, predicate, schema)  # noqa: E731
+            answers.append(_in_time(" + ".join(snapshots), run, deadline_s - time.monotonic()))
         for answer in answers:
             self._warn(answer)
         return answers
 
     def is_resting(self, name: str) -> bool:
-        """Whether an index did not answer a short while ago, and is left alone."""
+        """Tell whether an index did not answer recently, and is left alone."""
         return time.monotonic() < self._resting_until_s.get(name, 0.0)
 
     def rest(self, name: str) -> None:
-        """Leave an index alone that was given its time and did not answer."""
+        """Leave an index alone after it did not answer in time."""
         self._resting_until_s[name] = time.monotonic() + _REST_S
 
     def wake(self) -> None:
-        """Ask all indexes again, also those that did not answer: something may have changed."""
+        """Use all indexes again, also those that did not answer: something may have changed."""
         self._resting_until_s.clear()
 
-    def _question(self, name: str, reading: Reading) -> Callable[[], Advice | Unanswered]:
-        ask = lambda: self._reader(name).with_newest(lambda snapshot: _advice(name, snapshot, reading))  # noqa: E731
-        return lambda: _caught(name, ask)
+    def _pruning(self, name: str, reading: Reading) -> Callable[[], PrunedFiles | Unanswered]:
+        run = lambda: self._reader(name).with_newest(lambda snapshot: _pruned_files(name, snapshot, reading))  # noqa: E731
+        return lambda: _caught(name, run)
 
-    def _answer(self, name: str, found: Advice | Unanswered | TimeoutError | None) -> Advice | Unanswered:
+    def _answer(self, name: str, found: PrunedFiles | Unanswered | TimeoutError | None) -> PrunedFiles | Unanswered:
         if found is None:
             message = f"it did not answer before, and is not tried for {_REST_S:.0f} s; enable() tries it at once"
             return Unanswered(name, Reason.TIMED_OUT, message)
@@ -242,24 +242,24 @@ class Advisor:
             return Unanswered(name, Reason.TIMED_OUT, str(found))
         return found
 
-    def _warn(self, answer: Advice | Unanswered) -> None:
-        if isinstance(answer, Advice) or answer.reason not in (Reason.INDEX_UNREADABLE, Reason.TIMED_OUT):
+    def _warn(self, answer: PrunedFiles | Unanswered) -> None:
+        if isinstance(answer, PrunedFiles) or answer.reason not in (Reason.INDEX_UNREADABLE, Reason.TIMED_OUT):
             return
         if (answer.name, answer.reason.value) not in self._warned:
             self._warned.add((answer.name, answer.reason.value))
             LOG.warning("index %s skips nothing, %s: %s", answer.name, answer.reason.value, answer.message)
 
 
-def _in_time(name: str, ask: Callable[[], Advice | Unanswered], seconds: float) -> Advice | Unanswered:
+def _in_time(name: str, run: Callable[[], PrunedFiles | Unanswered], seconds: float) -> PrunedFiles | Unanswered:
     try:
-        return within(seconds, lambda: _caught(name, ask))
+        return within(seconds, lambda: _caught(name, run))
     except TimeoutError as error:
         return Unanswered(name, Reason.TIMED_OUT, str(error))
 
 
-def _caught(name: str, ask: Callable[[], Advice | Unanswered]) -> Advice | Unanswered:
+def _caught(name: str, run: Callable[[], PrunedFiles | Unanswered]) -> PrunedFiles | Unanswered:
     try:
-        return ask()
+        return run()
     except IndexStateError as error:
         return Unanswered(name, Reason.DELETED, str(error))
     except IndexNotFoundError as error:
@@ -268,14 +268,14 @@ def _caught(name: str, ask: Callable[[], Advice | Unanswered]) -> Advice | Unans
         return Unanswered(name, Reason.INDEX_UNREADABLE, str(error) or repr(error))
 
 
-def _advice(name: str, snapshot: Snapshot, reading: Reading) -> Advice | Unanswered:
-    reason = why_not(snapshot.entry.source, reading)
+def _pruned_files(name: str, snapshot: Snapshot, reading: Reading) -> PrunedFiles | Unanswered:
+    reason = why_not(snapshot.commit.source, reading)
     if reason is not None:
-        return Unanswered(name, reason, _differences(snapshot.entry.source, reading))
+        return Unanswered(name, reason, _differences(snapshot.commit.source, reading))
     if reading.predicate is None:
         return Unanswered(name, Reason.NO_USABLE_PREDICATE)
     before = _bytes_read(snapshot)
-    schema = reading.read_schema([snapshot.entry.source])
+    schema = reading.read_schema([snapshot.commit.source])
     segments = [AsRead(segment, schema) for segment in snapshot.segments]
     known = [column for column in map(resolver(snapshot), columns(reading.predicate)) if column is not None]
     if known and segments and not any(segment.column_type(column) for segment in segments for column in known):
@@ -284,7 +284,7 @@ def _advice(name: str, snapshot: Snapshot, reading: Reading) -> Advice | Unanswe
     files, _ = snapshot.numbered_files
     changed = snapshot.recheck.changed()
     bytes_read = _bytes_read(snapshot) - before
-    return Advice(
+    return PrunedFiles(
         name, files, snapshot.fingerprint, pruned.files() | changed, changed, pruned.answers, snapshot, bytes_read
     )
 
@@ -293,10 +293,10 @@ def _bytes_read(snapshot: Snapshot) -> int:
     return snapshot.storage.bytes_read if isinstance(snapshot.storage, Metered) else 0
 
 
-def _advice_together(name: str, snapshots: list[Snapshot], predicate: Predicate, schema: ReadSchema) -> Advice:
+def _pruned_together(name: str, snapshots: list[Snapshot], predicate: Predicate, schema: ReadSchema) -> PrunedFiles:
     together = Together(snapshots)
     pruner = Pruner(predicate, resolve=together.resolve, hopeless=HOPELESS)
     pruned = pruner.can_match(AsRead(together, schema))
     fingerprint = " ".join(snapshot.fingerprint for snapshot in snapshots)
     changed = together.changed()
-    return Advice(name, together.files, fingerprint, pruned.keep | changed, changed, (pruned,))
+    return PrunedFiles(name, together.files, fingerprint, pruned.keep | changed, changed, (pruned,))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from lakebloom.index.build.plan import GroupResult, SkippedFile
+from lakebloom.index.build.plan import RejectedFile, ShardResult
 from lakebloom.store.merge import merge_segments
 from lakebloom.store.records import ColumnRecord, ConfigRecord
 from lakebloom.store.segments import Segment
@@ -26,66 +26,67 @@ from lakebloom.tables.listing.settled import TOO_NEW, too_new_reason, unsettled
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup
+    from lakebloom.index.build.plan import BuildPlan, BuildResult, Shard
     from lakebloom.storage import Storage
     from lakebloom.store.records import SegmentRecord
     from lakebloom.tables.file_identity import TableFile
 
 
-def settled(groups: Sequence[FileGroup]) -> tuple[list[FileGroup], dict[int, tuple[SkippedFile, ...]]]:
-    """Wait until new files are old enough. Return the groups without files that take too long, and these by group."""
-    late = set(unsettled((file for group in groups for file in group.files), etag_known=False))
-    ready = [replace(group, files=tuple(file for file in group.files if file not in late)) for group in groups]
-    skipped = {
-        group.number: tuple(
-            SkippedFile(file.uri, TOO_NEW, too_new_reason(file)) for file in group.files if file in late
+def settled(shards: Sequence[Shard]) -> tuple[list[Shard], dict[int, tuple[RejectedFile, ...]]]:
+    """Wait until new files are old enough. Return the shards without files that take too long, and these by shard."""
+    late = set(unsettled((file for shard in shards for file in shard.files), etag_known=False))
+    ready = [replace(shard, files=tuple(file for file in shard.files if file not in late)) for shard in shards]
+    rejected = {
+        shard.number: tuple(
+            RejectedFile(file.uri, TOO_NEW, too_new_reason(file)) for file in shard.files if file in late
         )
-        for group in groups
+        for shard in shards
     }
-    return ready, skipped
+    return ready, rejected
 
 
-def with_skipped(result: BuildResult, skipped: Mapping[int, tuple[SkippedFile, ...]]) -> BuildResult:
+def with_rejected(result: BuildResult, rejected: Mapping[int, tuple[RejectedFile, ...]]) -> BuildResult:
     """Return the result of a build, with the files that no task got."""
     return replace(
         result,
-        groups=[
-            msgspec.structs.replace(done, skipped=done.skipped + skipped.get(done.group, ())) for done in result.groups
+        shards=[
+            msgspec.structs.replace(done, rejected=done.rejected + rejected.get(done.shard, ()))
+            for done in result.shards
         ],
     )
 
 
 def without_changed(
-    result: BuildResult, plan: BuildPlan, storage: Storage, groups: Sequence[FileGroup], listed: Iterable[TableFile]
+    result: BuildResult, plan: BuildPlan, storage: Storage, shards: Sequence[Shard], listed: Iterable[TableFile]
 ) -> BuildResult:
-    """Return the result of a build without files whose identity in ``listed`` differs from that in the groups."""
+    """Return the result of a build without files whose identity in ``listed`` differs from that in the shards."""
     now = {file.uri: file for file in listed}
-    changed = {group.number: set(unlike(now, group.files)) for group in groups}
+    changed = {shard.number: set(unlike(now, shard.files)) for shard in shards}
     if not any(changed.values()):
         return result
-    return replace(result, groups=[_cut(done, plan, storage, changed[done.group]) for done in result.groups])
+    return replace(result, shards=[_cut(done, plan, storage, changed[done.shard]) for done in result.shards])
 
 
-def _cut(done: GroupResult, plan: BuildPlan, storage: Storage, changed: set[TableFile]) -> GroupResult:
+def _cut(done: ShardResult, plan: BuildPlan, storage: Storage, changed: set[TableFile]) -> ShardResult:
     if not changed:
         return done
-    skipped = tuple(
-        SkippedFile(file.uri, "FILE_CHANGED", "the file changed while it was indexed")
+    rejected = tuple(
+        RejectedFile(file.uri, "FILE_CHANGED", "the file changed while it was indexed")
         for file in sorted(changed, key=lambda file: file.uri)
     )
-    segment = None if done.segment is None else _rewritten(done.segment, done.group, plan, storage, changed)
-    return msgspec.structs.replace(done, segment=segment, skipped=done.skipped + skipped)
+    segment = None if done.segment is None else _rewritten(done.segment, done.shard, plan, storage, changed)
+    return msgspec.structs.replace(done, segment=segment, rejected=done.rejected + rejected)
 
 
 def _rewritten(
-    record: SegmentRecord, group: int, plan: BuildPlan, storage: Storage, changed: set[TableFile]
+    record: SegmentRecord, shard: int, plan: BuildPlan, storage: Storage, changed: set[TableFile]
 ) -> SegmentRecord | None:
     segment = Segment(storage, record, _config(plan))
     keep = np.array([file not in changed for file in segment.units.files], dtype=np.bool_)
     kept = None
     if keep.any():
         columns = [column.path for column in plan.columns]
-        kept = merge_segments(storage, plan.segment_id(group), columns, [(segment, keep)])
+        kept = merge_segments(storage, plan.segment_id(shard), columns, [(segment, keep)])
     for file in (record.units, *(tile.file for tile in record.tiles)):
         storage.delete(file.path)
     return kept

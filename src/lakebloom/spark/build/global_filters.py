@@ -50,7 +50,7 @@ def _merge_into(words: WordArray, payload: bytes) -> None:
 def merge_partials(tasks: DataFrame) -> DataFrame:
     """Collect the same ranges of all tasks and OR them. Other rows pass through.
 
-    Rows are distributed by number only, so all rows of a task about its group take the same path. If they are lost and
+    Rows are distributed by number only, so all rows of a task about its shard take the same path. If they are lost and
     the task runs again, under new names, the driver does not get parts of both runs.
     """
 

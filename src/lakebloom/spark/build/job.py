@@ -20,10 +20,10 @@ import pyarrow as pa
 from lakebloom.display.progress import Progress
 from lakebloom.errors import BuildFailedError, EncryptedFileError, InvalidArgumentError
 from lakebloom.index.build.in_process import build_here, is_small
-from lakebloom.index.build.plan import BuildPlan, BuildResult, FileGroup, GroupResult
+from lakebloom.index.build.plan import BuildPlan, BuildResult, Shard, ShardResult
 from lakebloom.index.build.task import build_segment
 from lakebloom.sbbf.kernels.choose import load_compiled
-from lakebloom.spark.build.changed_files import settled, with_skipped, without_changed
+from lakebloom.spark.build.changed_files import settled, with_rejected, without_changed
 from lakebloom.spark.build.global_filters import GlobalFilters, merge_partials, partial_rows
 from lakebloom.spark.build.progress import progress_of, watch
 from lakebloom.spark.build.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
@@ -86,33 +86,33 @@ class SparkBuilder:
         self,
         plan: BuildPlan,
         source: SourceRecord,
-        groups: Sequence[FileGroup],
+        shards: Sequence[Shard],
         progress: Callable[[Progress], None] | None,
     ) -> BuildResult:
         """Run the tasks and collect their results. A small build runs here, without a job."""
         storage = self._catalog.index(plan.index_uri.rpartition("/")[2]).storage
-        files = [file for group in groups for file in group.files]
+        files = [file for shard in shards for file in shard.files]
         scanned = _is_scanned(plan, source, files)
-        groups, too_new = settled(groups)
+        shards, too_new = settled(shards)
         if not scanned and is_small(files, self._driver_max_bytes) and _runs_here(self._spark):
-            result = build_here(plan, groups, storage, lambda done: _report(progress, groups, done))
+            result = build_here(plan, shards, storage, lambda done: _report(progress, shards, done))
         else:
-            result = self._run_job(plan, source, groups, storage, progress, scanned=scanned)
-        result = with_skipped(result, too_new)
-        if [done.group for done in result.groups] != [group.number for group in groups]:
+            result = self._run_job(plan, source, shards, storage, progress, scanned=scanned)
+        result = with_rejected(result, too_new)
+        if [done.shard for done in result.shards] != [shard.number for shard in shards]:
             raise BuildFailedError(
-                "the Spark job lost or repeated a group of files",
-                found=f"{len(result.groups)} answers for {len(groups)} groups",
+                "the Spark job lost or repeated a shard of files",
+                found=f"{len(result.shards)} answers for {len(shards)} shards",
                 hint="try again, and report this",
             )
-        _report(progress, groups, result.groups)
+        _report(progress, shards, result.shards)
         return result
 
     def _run_job(
         self,
         plan: BuildPlan,
         source: SourceRecord,
-        groups: Sequence[FileGroup],
+        shards: Sequence[Shard],
         storage: Storage,
         progress: Callable[[Progress], None] | None,
         *,
@@ -120,21 +120,21 @@ class SparkBuilder:
     ) -> BuildResult:
         capture = not reachable(plan.index_uri)
         with (
-            watch(storage, plan, groups, progress),
+            watch(storage, plan, shards, progress),
             failures_named("the Spark job that builds the index failed"),
             interruptible(self._spark, f"lakebloom-{plan.build_id}"),
         ):
-            if not any(group.files for group in groups):
+            if not any(shard.files for shard in shards):
                 rows = []
             elif scanned:
                 with session_for_scan(self._spark, self.parallelism(), source):
-                    rows = _merged(scan_tasks(self._spark, plan, source, groups, capture=capture), plan).collect()
+                    rows = _merged(scan_tasks(self._spark, plan, source, shards, capture=capture), plan).collect()
             else:
-                rows = _merged(_parquet_tasks(self._spark, plan, groups, capture=capture), plan).collect()
+                rows = _merged(_parquet_tasks(self._spark, plan, shards, capture=capture), plan).collect()
         result = _gathered(rows, storage, plan)
         if scanned or not rows:
-            result = with_empty(result, plan, storage, groups)
-            result = without_changed(result, plan, storage, groups, self.list_files(self.table(source)))
+            result = with_empty(result, plan, storage, shards)
+            result = without_changed(result, plan, storage, shards, self.list_files(self.table(source)))
         return result
 
 
@@ -144,12 +144,12 @@ def _runs_here(spark: SparkSession) -> bool:
 
 
 def _report(
-    progress: Callable[[Progress], None] | None, groups: Sequence[FileGroup], results: Sequence[GroupResult]
+    progress: Callable[[Progress], None] | None, shards: Sequence[Shard], results: Sequence[ShardResult]
 ) -> None:
-    """Return the progress of a build from the results of its groups."""
+    """Return the progress of a build from the results of its shards."""
     if progress is not None:
-        rows = {done.group: 0 if done.segment is None else done.segment.num_rows for done in results}
-        progress(progress_of(groups, rows))
+        rows = {done.shard: 0 if done.segment is None else done.segment.num_rows for done in results}
+        progress(progress_of(shards, rows))
 
 
 def _is_scanned(plan: BuildPlan, source: SourceRecord, files: Sequence[TableFile]) -> bool:
@@ -234,7 +234,7 @@ def failures_named(failed: str) -> Iterator[None]:
 
 def _gathered(rows: list[Any], storage: Storage, plan: BuildPlan) -> BuildResult:
     filters = GlobalFilters(plan)
-    results: list[GroupResult] = []
+    results: list[ShardResult] = []
     for row in rows:
         payload = bytes(row["payload"])
         match row["kind"]:
@@ -243,28 +243,28 @@ def _gathered(rows: list[Any], storage: Storage, plan: BuildPlan) -> BuildResult
             case "partial":
                 filters.take(row["name"], row["number"], payload)
             case "result":
-                results.append(msgspec.json.decode(payload, type=GroupResult))
-    return BuildResult(sorted(results, key=lambda result: result.group), filters.finished())
+                results.append(msgspec.json.decode(payload, type=ShardResult))
+    return BuildResult(sorted(results, key=lambda result: result.shard), filters.finished())
 
 
-def _parquet_tasks(spark: SparkSession, plan: BuildPlan, groups: Sequence[FileGroup], *, capture: bool) -> DataFrame:
-    # The closure of a DataFrame sends all groups to every task, but a task unpacks only its own: reading 100,000
+def _parquet_tasks(spark: SparkSession, plan: BuildPlan, shards: Sequence[Shard], *, capture: bool) -> DataFrame:
+    # The closure of a DataFrame sends all shards to every task, but a task unpacks only its own: reading 100,000
     # file names takes a third of a second, in each of hundreds of tasks.
-    packed = tuple(zlib.compress(pickle.dumps(group), 1) for group in groups)
+    packed = tuple(zlib.compress(pickle.dumps(shard), 1) for shard in shards)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from run_group(plan, pickle.loads(zlib.decompress(packed[number])), capture=capture)
+                yield from run_shard(plan, pickle.loads(zlib.decompress(packed[number])), capture=capture)
 
-    return spark.range(0, len(groups), 1, len(groups)).mapInArrow(run, RESULT_SCHEMA)
+    return spark.range(0, len(shards), 1, len(shards)).mapInArrow(run, RESULT_SCHEMA)
 
 
-def run_group(plan: BuildPlan, group: FileGroup, *, capture: bool) -> Iterator[pa.RecordBatch]:
+def run_shard(plan: BuildPlan, shard: Shard, *, capture: bool) -> Iterator[pa.RecordBatch]:
     """Build one segment in a task, and yield what the driver needs."""
     load_compiled()  # many small arrays, in a process that runs many tasks
     captured = CapturedFiles(plan.index_uri) if capture else None
-    result, global_filters = build_segment(plan, group, captured)
+    result, global_filters = build_segment(plan, shard, captured)
     if captured is not None:
         yield from captured_rows(captured, result)
     for column, f in enumerate(global_filters):

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from lakebloom.display.progress import Progress
 from lakebloom.errors import StorageError
-from lakebloom.index.build.plan import BuildPlan, FileGroup
+from lakebloom.index.build.plan import BuildPlan, Shard
 from lakebloom.tuning import PROGRESS_INTERVAL_S
 
 if TYPE_CHECKING:
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @contextmanager
 def watch(
-    storage: Storage, plan: BuildPlan, groups: Sequence[FileGroup], report: Callable[[Progress], None] | None
+    storage: Storage, plan: BuildPlan, shards: Sequence[Shard], report: Callable[[Progress], None] | None
 ) -> Iterator[None]:
-    """Call ``report`` at the start and whenever groups are finished. Without a callback, do nothing."""
+    """Call ``report`` at the start and whenever shards are finished. Without a callback, do nothing."""
     if report is None:
         yield
         return
-    watching = _Watching(storage, plan, groups)
+    watching = _Watching(storage, plan, shards)
     stop = threading.Event()
 
     def look() -> None:
@@ -42,7 +42,7 @@ def watch(
                 report(progress)
 
     watcher = threading.Thread(target=look, name="lakebloom-progress", daemon=True)
-    report(progress_of(groups, {}))
+    report(progress_of(shards, {}))
     watcher.start()
     try:
         yield
@@ -51,14 +51,14 @@ def watch(
         watcher.join()
 
 
-def progress_of(groups: Sequence[FileGroup], rows_of: dict[int, int]) -> Progress:
-    """Return the progress if the groups in ``rows_of`` are finished, with these numbers of rows."""
-    done = [group for group in groups if group.number in rows_of]
+def progress_of(shards: Sequence[Shard], rows_of: dict[int, int]) -> Progress:
+    """Return the progress if the shards in ``rows_of`` are finished, with these numbers of rows."""
+    done = [shard for shard in shards if shard.number in rows_of]
     return Progress(
-        files_done=sum(len(group.files) for group in done),
-        files=sum(len(group.files) for group in groups),
-        bytes_done=sum(group.size_bytes for group in done),
-        bytes=sum(group.size_bytes for group in groups),
+        files_done=sum(len(shard.files) for shard in done),
+        files=sum(len(shard.files) for shard in shards),
+        bytes_done=sum(shard.size_bytes for shard in done),
+        bytes=sum(shard.size_bytes for shard in shards),
         rows_done=sum(rows_of.values()),
     )
 
@@ -78,8 +78,8 @@ def spark_bar_quieter(spark: Any) -> Callable[[], None] | None:
 
 
 class _Watching:
-    def __init__(self, storage: Storage, plan: BuildPlan, groups: Sequence[FileGroup]) -> None:
-        self._storage, self._groups = storage, groups
+    def __init__(self, storage: Storage, plan: BuildPlan, shards: Sequence[Shard]) -> None:
+        self._storage, self._shards = storage, shards
         self._prefix = f"segments/{plan.build_id}-"
         self._rows: dict[int, int] = {}
 
@@ -87,8 +87,8 @@ class _Watching:
         """Find new unit tables since the last call; the unit table is the last file of a segment."""
         for file in self._storage.list("segments"):
             if file.path.startswith(self._prefix) and file.path.endswith("/units.arrow"):
-                group = int(file.path.removeprefix(self._prefix).partition("-")[0])
-                if group not in self._rows:
+                shard = int(file.path.removeprefix(self._prefix).partition("-")[0])
+                if shard not in self._rows:
                     table = pa.ipc.open_file(pa.py_buffer(self._storage.read(file.path))).read_all()
-                    self._rows[group] = pc.sum(table["row_count"]).as_py() or 0
-        return progress_of(self._groups, self._rows)
+                    self._rows[shard] = pc.sum(table["row_count"]).as_py() or 0
+        return progress_of(self._shards, self._rows)

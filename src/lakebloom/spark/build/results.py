@@ -1,9 +1,9 @@
 """The results of tasks: rows of (kind, name, number, payload).
 
-result      the result of the task, as JSON; number is the group
+result      the result of the task, as JSON; number is the shard
 partial     some blocks of a global filter: name is the column, number the range of blocks
 file        a file of the segment, if the task could not write it (for example to an index on HDFS);
-            name is its path, number the group
+            name is its path, number the shard
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 from lakebloom.storage.buffers import as_views
 
 if TYPE_CHECKING:
-    from lakebloom.index.build.plan import GroupResult
+    from lakebloom.index.build.plan import ShardResult
     from lakebloom.storage import Buffers, StoredFile
 
 RESULT_SCHEMA = "kind string, name string, number int, payload binary"
@@ -33,9 +33,9 @@ def row(kind: str, name: str, number: int, payload: bytes) -> pa.RecordBatch:
     )
 
 
-def result_row(result: GroupResult) -> pa.RecordBatch:
+def result_row(result: ShardResult) -> pa.RecordBatch:
     """Return the result of a task."""
-    return row("result", "", result.group, msgspec.json.encode(result))
+    return row("result", "", result.shard, msgspec.json.encode(result))
 
 
 class CapturedFiles:
@@ -80,9 +80,9 @@ class CapturedFiles:
         self.files.pop(path, None)
 
 
-def captured_rows(captured: CapturedFiles, result: GroupResult) -> Iterator[pa.RecordBatch]:
+def captured_rows(captured: CapturedFiles, result: ShardResult) -> Iterator[pa.RecordBatch]:
     """Yield the files that the driver must write: those of the segment, not those of a repeated attempt."""
     if result.segment is None:
         return
     for record in (result.segment.units, *(tile.file for tile in result.segment.tiles)):
-        yield row("file", record.path, result.group, captured.files[record.path])
+        yield row("file", record.path, result.shard, captured.files[record.path])

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lakebloom.index.build.plan import BuildPlan, FileGroup, GroupResult
+from lakebloom.index.build.plan import BuildPlan, Shard, ShardResult
 from lakebloom.index.build.segment_builder import SegmentBuilder
 from lakebloom.index.units import Span
 from lakebloom.sbbf.hashing.hash_values import hash_array
@@ -53,20 +53,20 @@ _S3_CLASS = "fs.s3.impl"
 
 
 def scan_tasks(
-    spark: SparkSession, plan: BuildPlan, source: SourceRecord, groups: Sequence[FileGroup], *, capture: bool
+    spark: SparkSession, plan: BuildPlan, source: SourceRecord, shards: Sequence[Shard], *, capture: bool
 ) -> DataFrame:
-    """Return the job that scans the files of all groups with Spark and builds one segment for each group."""
-    files = [file for group in groups for file in group.files]
+    """Return the job that scans the files of all shards with Spark and builds one segment for each shard."""
+    files = [file for shard in shards for file in shard.files]
     frame = read_files(spark, source, files)
     columns = [_sent(spec).alias(f"c{number}") for number, spec in enumerate(plan.columns)]
     # Not F.col: the table may have a column of this name.
     path = metadata_column(frame).getField("file_path").alias("file")
-    places = {file.uri: (group.number, i) for group in groups for i, file in enumerate(group.files)}
-    # One partition has whole groups. The scanning task looks up the group of each file.
+    places = {file.uri: (shard.number, i) for shard in shards for i, file in enumerate(shard.files)}
+    # One partition has whole shards. The scanning task looks up the shard of each file.
     rows = frame.select(path, *columns).mapInArrow(_Numbered(places), _numbered_schema(plan))
-    ordered = rows.repartition(len(groups), "group").sortWithinPartitions("group", "file")
-    packed = tuple(zlib.compress(pickle.dumps(group), 1) for group in groups)
-    return ordered.mapInArrow(_GroupTask(plan, packed, capture), RESULT_SCHEMA)
+    ordered = rows.repartition(len(shards), "shard").sortWithinPartitions("shard", "file")
+    packed = tuple(zlib.compress(pickle.dumps(shard), 1) for shard in shards)
+    return ordered.mapInArrow(_ShardTask(plan, packed, capture), RESULT_SCHEMA)
 
 
 @contextmanager
@@ -127,12 +127,12 @@ def _sent_type(spec: ColumnSpec) -> str:
 
 def _numbered_schema(plan: BuildPlan) -> str:
     columns = [f"c{number} {_sent_type(spec)}" for number, spec in enumerate(plan.columns)]
-    return ", ".join(["group int", "file int", *columns])
+    return ", ".join(["shard int", "file int", *columns])
 
 
 @dataclass(frozen=True, slots=True)
 class _Numbered:
-    """Adds the group of each row's file, and the file's position in the group."""
+    """Adds the shard of each row's file, and the file's position in the shard."""
 
     places: dict[str, tuple[int, int]]
 
@@ -140,17 +140,17 @@ class _Numbered:
         for batch in batches:
             files = batch.column(0).dictionary_encode()
             places = [self.places[from_encoded(uri)] for uri in files.dictionary.to_pylist()]
-            groups, numbers = (pa.array([place[i] for place in places], pa.int32()) for i in (0, 1))
-            arrays = [groups.take(files.indices), numbers.take(files.indices), *batch.columns[1:]]
-            yield pa.RecordBatch.from_arrays(arrays, names=["group", "file", *batch.schema.names[1:]])
+            shards, numbers = (pa.array([place[i] for place in places], pa.int32()) for i in (0, 1))
+            arrays = [shards.take(files.indices), numbers.take(files.indices), *batch.columns[1:]]
+            yield pa.RecordBatch.from_arrays(arrays, names=["shard", "file", *batch.schema.names[1:]])
 
 
 @dataclass(frozen=True, slots=True)
-class _GroupTask:
-    """Builds the segments of the groups that arrive, sorted by group and file."""
+class _ShardTask:
+    """Builds the segments of the shards that arrive, sorted by shard and file."""
 
     plan: BuildPlan
-    groups: tuple[bytes, ...]
+    shards: tuple[bytes, ...]
     capture: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -159,18 +159,18 @@ class _GroupTask:
         for batch in batches:
             for part in _runs(batch):
                 number = part.column(0)[0].as_py()
-                if current is None or current.group.number != number:
+                if current is None or current.shard.number != number:
                     if current is not None:
                         yield from current.finish()
-                    group = pickle.loads(zlib.decompress(self.groups[number]))
-                    current = _ScannedSegment(self.plan, group, capture=self.capture)
+                    shard = pickle.loads(zlib.decompress(self.shards[number]))
+                    current = _ScannedSegment(self.plan, shard, capture=self.capture)
                 current.add(part)
         if current is not None:
             yield from current.finish()
 
 
 def _runs(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Split a sorted batch where the group or the file changes."""
+    """Split a sorted batch where the shard or the file changes."""
     if batch.num_rows == 0:
         return
     changes = np.diff(batch.column(0).to_numpy()) | np.diff(batch.column(1).to_numpy())
@@ -180,16 +180,16 @@ def _runs(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 class _ScannedSegment:
-    """The segment of one group, while its rows arrive."""
+    """The segment of one shard, while its rows arrive."""
 
-    def __init__(self, plan: BuildPlan, group: FileGroup, *, capture: bool) -> None:
-        self.group = group
+    def __init__(self, plan: BuildPlan, shard: Shard, *, capture: bool) -> None:
+        self.shard = shard
         self._plan = plan
         self._started = time.perf_counter()
         self._captured = CapturedFiles(plan.index_uri) if capture else None
         storage = self._captured or open_index_storage(plan.index_uri, plan.access.options)
-        self._builder = SegmentBuilder(plan, storage, group.number)
-        self._empty = set(range(len(group.files)))
+        self._builder = SegmentBuilder(plan, storage, shard.number)
+        self._empty = set(range(len(shard.files)))
         self._open: int | None = None
         self._rows = 0
 
@@ -207,7 +207,7 @@ class _ScannedSegment:
 
     def _end_unit(self) -> None:
         if self._open is not None:
-            self._builder.end(self.group.files[self._open], Span(0, self._rows))
+            self._builder.end(self.shard.files[self._open], Span(0, self._rows))
             self._empty.discard(self._open)
             self._open = None
 
@@ -215,10 +215,10 @@ class _ScannedSegment:
         """Write the segment, and yield what the driver needs."""
         self._end_unit()
         for file in sorted(self._empty):
-            self._builder.add_empty(self.group.files[file])
+            self._builder.add_empty(self.shard.files[file])
         segment = self._builder.finish()
         elapsed = time.perf_counter() - self._started
-        result = GroupResult(self.group.number, segment, (), self.group.size_bytes, elapsed)
+        result = ShardResult(self.shard.number, segment, (), self.shard.size_bytes, elapsed)
         if self._captured is not None:
             yield from captured_rows(self._captured, result)
         for column, f in enumerate(self._builder.global_filters):
@@ -226,18 +226,18 @@ class _ScannedSegment:
         yield result_row(result)
 
 
-def with_empty(result: BuildResult, plan: BuildPlan, storage: Storage, groups: Sequence[FileGroup]) -> BuildResult:
-    """Add the segments of groups whose files have no rows: no task got these groups."""
-    present = {done.group for done in result.groups}
-    added = [_empty(plan, group, storage) for group in groups if group.number not in present]
-    return replace(result, groups=sorted([*result.groups, *added], key=lambda done: done.group))
+def with_empty(result: BuildResult, plan: BuildPlan, storage: Storage, shards: Sequence[Shard]) -> BuildResult:
+    """Add the segments of shards whose files have no rows: no task got these shards."""
+    present = {done.shard for done in result.shards}
+    added = [_empty(plan, shard, storage) for shard in shards if shard.number not in present]
+    return replace(result, shards=sorted([*result.shards, *added], key=lambda done: done.shard))
 
 
-def _empty(plan: BuildPlan, group: FileGroup, storage: Storage) -> GroupResult:
-    builder = SegmentBuilder(plan, storage, group.number)
-    for file in group.files:
+def _empty(plan: BuildPlan, shard: Shard, storage: Storage) -> ShardResult:
+    builder = SegmentBuilder(plan, storage, shard.number)
+    for file in shard.files:
         builder.add_empty(file)
-    return GroupResult(group.number, builder.finish(), (), 0, 0.0)
+    return ShardResult(shard.number, builder.finish(), (), 0, 0.0)
 
 
 def _hashes(array: pa.Array, spec: ColumnSpec) -> HashArray:

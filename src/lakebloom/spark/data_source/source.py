@@ -175,7 +175,7 @@ class LakebloomSource(DataSource):
         if self._options.current_table is not None:
             return _require_readable(CurrentTable.from_text(self._options.current_table).source)
         # Kept from here on: a query can be planned and run even if the index is lost meanwhile.
-        return _require_readable(_index(self._options).snapshot().entry.source)
+        return _require_readable(_index(self._options).snapshot().commit.source)
 
 
 class ReadTask(InputPartition):
@@ -254,7 +254,7 @@ class LakebloomReader(DataSourceReader):
     def _plan(self, snapshot: Snapshot, listed: Sequence[TableFile]) -> tuple[list[Read], dict[TableFile, int]]:
         planned = plan_reads(snapshot, self._table, self._predicate, listed)
         # Every task checks the whole predicate: shorter lists for each file would all be sent with the plan.
-        reads = [replace(read, question=None) for read in planned.reads]
+        reads = [replace(read, predicate=None) for read in planned.reads]
         return reads, {} if planned.pruned is None else row_group_counts(snapshot)
 
     def report(self) -> ScanReport:
@@ -283,7 +283,7 @@ class LakebloomReader(DataSourceReader):
         listed = self._current().list_files(self._options.storage)
         settled_ms = since_ms if all(file.uri.startswith("file:") for file in listed) else since_ms - _CLOCKS_DIFFER_MS
         return (
-            snapshot.entry.version == version
+            snapshot.commit.version == version
             and all(changed_ms(file) < settled_ms for file in listed)
             and set(snapshot.files) <= {file.uri for file in listed}
         )

@@ -16,7 +16,7 @@ from lakebloom.errors import UnsupportedSessionError
 from lakebloom.index.current_table import places_of
 from lakebloom.index.query.explain import DescribedScan, Note
 from lakebloom.index.query.query_reports import JoinFigures, JoinReport, LastQuery, ScanFigures
-from lakebloom.index.query.scans import Advice, Advisor, Reading, Unanswered
+from lakebloom.index.query.scans import PrunedFiles, Reading, ScanPruner, Unanswered
 from lakebloom.predicate.reasons import Reason
 from lakebloom.spark.jvm import is_stopped, new_object
 from lakebloom.spark.rule.callback import LOG, Callback, exposed, new_secret, withdraw
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakebloom.spark.rule.join_callback import JoinCallback
-    from lakebloom.store.records import Entry
+    from lakebloom.store.records import Commit
 
 _RULES = "extraOptimizations"
 
@@ -130,14 +130,14 @@ class Skipping:
     """The rule of one Lakebloom object in one session."""
 
     def __init__(
-        self, spark: SparkSession, advisor: Advisor, timeout_s: Callable[[], float], joins: JoinCallback
+        self, spark: SparkSession, scan_pruner: ScanPruner, timeout_s: Callable[[], float], joins: JoinCallback
     ) -> None:
         from pyspark.java_gateway import ensure_callback_server_started
 
         self._spark: Any = spark
         ensure_callback_server_started(self._spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
-        self.advisor = advisor
-        self.callback = _Callback(advisor, timeout_s)
+        self.scan_pruner = scan_pruner
+        self.callback = _Callback(scan_pruner, timeout_s)
         self.joins = joins
         secret = new_secret()
         self._exposed = exposed(self.callback, secret), exposed(joins, secret)
@@ -151,17 +151,17 @@ class Skipping:
         """Whether the session's optimizer has the rule."""
         return any(rule.equals(self.rule) for rule in self._rules())
 
-    def publish(self, entries: Iterable[Entry]) -> None:
+    def publish(self, commits: Iterable[Commit]) -> None:
         """Tell the rule which indexes there are."""
         described = [
             {
-                "name": entry.config.name,
-                "locations": places_of(entry.source),
-                "columns": [column.path for column in entry.config.columns],
-                "global": entry.config.global_filter,
+                "name": commit.config.name,
+                "locations": places_of(commit.source),
+                "columns": [column.path for column in commit.config.columns],
+                "global": commit.config.global_filter,
             }
-            for entry in entries
-            if entry.state == "active"
+            for commit in commits
+            if commit.state == "active"
         ]
         self.rule.setIndexes(msgspec.json.encode(described).decode())
 
@@ -230,9 +230,9 @@ class Skipping:
 class _Callback(Callback):
     """What Java calls with a question about files."""
 
-    def __init__(self, advisor: Advisor, timeout_s: Callable[[], float]) -> None:
+    def __init__(self, scan_pruner: ScanPruner, timeout_s: Callable[[], float]) -> None:
         super().__init__()
-        self._advisor = advisor
+        self._scan_pruner = scan_pruner
         self._timeout_s = timeout_s
 
     def apply(self, question: str) -> str:
@@ -242,10 +242,10 @@ class _Callback(Callback):
         try:
             decoded = msgspec.json.decode(question, type=Question)
             names = decoded.indexes
-            advice = self._advisor.ask(decoded.indexes, decoded, self._timeout_s())
-            useful = [item for item in advice if isinstance(item, Advice) and item.has_effect]
+            pruned_files = self._scan_pruner.prune(decoded.indexes, decoded, self._timeout_s())
+            useful = [item for item in pruned_files if isinstance(item, PrunedFiles) and item.has_effect]
             answers = [_answer(item, decoded.known.get(item.name)) for item in useful]
-            return msgspec.json.encode({"answers": answers, "note": Note.of(advice)}).decode()
+            return msgspec.json.encode({"answers": answers, "note": Note.of(pruned_files)}).decode()
         except Exception as error:
             problem = repr(error)
             self.warn_once(problem, "no file is skipped, because a question could not be answered: %s", problem)
@@ -262,8 +262,8 @@ def _handing_on(spark: SparkSession) -> str:
         return "[]"
 
 
-def _answer(advice: Advice, known: str | None) -> Answer:
-    kept = np.packbits(advice.kept, bitorder="little").tobytes()
-    files = None if known == advice.fingerprint else file_lines(advice.files)
-    changed = np.flatnonzero(advice.changed).tolist()
-    return Answer(advice.name, advice.fingerprint, base64.b64encode(kept).decode(), files, changed)
+def _answer(pruned_files: PrunedFiles, known: str | None) -> Answer:
+    kept = np.packbits(pruned_files.kept, bitorder="little").tobytes()
+    files = None if known == pruned_files.fingerprint else file_lines(pruned_files.files)
+    changed = np.flatnonzero(pruned_files.changed).tolist()
+    return Answer(pruned_files.name, pruned_files.fingerprint, base64.b64encode(kept).decode(), files, changed)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lakebloom.index.query.join_filters import JoinFilters
     from lakebloom.index.query.reader import Reader
-    from lakebloom.index.query.scans import Advisor
+    from lakebloom.index.query.scans import ScanPruner
     from lakebloom.index.settings import Settings
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.tables.columns import ColumnPath
@@ -51,10 +51,10 @@ class JoinCallback(Callback):
         reader: Callable[[str], Reader],
         filters: JoinFilters,
         settings: Callable[[], Settings],
-        advisor: Advisor,
+        scan_pruner: ScanPruner,
     ) -> None:
         super().__init__()
-        self._advisor = advisor
+        self._scan_pruner = scan_pruner
         self._reader = reader
         self._filters = filters
         self._settings = settings
@@ -77,12 +77,12 @@ class JoinCallback(Callback):
         return msgspec.json.encode(answer).decode()
 
     def _in_time(self, question: JoinQuestion, settings: Settings) -> dict[str, Any]:
-        if self._advisor.is_resting(question.index):
+        if self._scan_pruner.is_resting(question.index):
             return {"reason": Reason.TIMED_OUT.value}
         try:
             return within(settings.query_timeout_ms / 1000, lambda: self._answer(question, settings))
         except TimeoutError:
-            self._advisor.rest(question.index)
+            self._scan_pruner.rest(question.index)
             raise
 
     def _failed(self, reason: Reason, error: Exception) -> dict[str, Any]:
@@ -114,8 +114,8 @@ class JoinCallback(Callback):
 
 def _same_values(snapshot: Snapshot, reading: Reading, column: ColumnPath) -> bool:
     """Tell whether the query reads exactly the values that were indexed, in their own type."""
-    if why_not(snapshot.entry.source, reading) is not None:
+    if why_not(snapshot.commit.source, reading) is not None:
         return False
-    schema, found = reading.read_schema([snapshot.entry.source]), resolver(snapshot)(column)
-    types = [known.type for known in snapshot.entry.config.columns if known.path == found]
+    schema, found = reading.read_schema([snapshot.commit.source]), resolver(snapshot)(column)
+    types = [known.type for known in snapshot.commit.config.columns if known.path == found]
     return len(types) == 1 and schema.reads_as(column, types[0]) and not schema.has_default(column)

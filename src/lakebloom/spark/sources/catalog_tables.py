@@ -56,7 +56,7 @@ class CatalogTables:
 
     def of_snapshot(self, snapshot: Snapshot) -> CurrentTable:
         """Return the table of an index as it is now."""
-        return self.current(snapshot.entry.source)
+        return self.current(snapshot.commit.source)
 
     def current(self, source: SourceRecord) -> CurrentTable:
         """Return a table as it is now; a path does not change.

@@ -1,8 +1,8 @@
-"""Filters as a query may use them: what an index knows of a column, as far as the query reads the same values in it.
+"""Restricts an index to the columns in which a query reads the same values as the index did.
 
-A schema of its own can make of a file's values something that no filter has seen: an integer that wraps around or
-becomes NULL in a narrower type, a rounded decimal, a default in place of a column that the file does not have. Where
-that can be, the units say that they know nothing.
+A query with another schema can read other values from a file: an integer that wraps around or becomes NULL in a
+narrower type, a rounded decimal, a default for a column that the file does not have. If that is possible for a column,
+its units are treated as not indexed.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 __all__ = ["TEXT_FORMATS", "AsRead", "ReadSchema"]
 
 TEXT_FORMATS = frozenset({"csv", "json", "text", "xml"})
-"""What a line means depends on the whole schema, and whether it is NULL also on the other columns that are read."""
+"""The values of a line depend on the whole schema, and whether they are NULL also on the columns that are read."""
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
 _TEMPORAL = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ})
 
 
 class ReadSchema:
-    """The columns as a query reads them, by their names as the query finds them in files."""
+    """The columns as a query reads them, by name."""
 
     def __init__(
         self,
@@ -41,14 +41,14 @@ class ReadSchema:
         built: Sequence[SourceRecord] = (),
         temporal_differs: bool = False,
     ) -> None:
-        """``built``: the tables as they were indexed; ``temporal_differs``: the query reads their dates otherwise."""
+        """``built``: the tables when they were indexed; ``temporal_differs``: the query reads dates differently."""
         self.format = file_format.lower()
         self._types, self._defaults, self._names = schema.types, schema.defaults, schema.names
         self._temporal_differs = temporal_differs
         self._read, self._built = schema, built
 
     def reads(self, column: ColumnPath, stored: str) -> bool:
-        """Tell whether every value of a column that was indexed as ``stored`` is read as what it is."""
+        """Tell whether the query reads every value of a column unchanged that was indexed as ``stored``."""
         found = self._names.find(column)
         if found is None or not self._in_its_place(column, found):
             return False
@@ -60,10 +60,10 @@ class ReadSchema:
         return _holds(of_query, of_file)
 
     def _in_its_place(self, column: ColumnPath, found: ColumnPath) -> bool:
-        """Tell whether a column is where it was.
+        """Tell whether a column is at the same position.
 
-        Spark finds columns of ORC files by their places where the file calls them _col0, _col1 and so on, or where it
-        is told to; and one file of a table may have such names, and another not.
+        Spark finds columns of ORC files by position if the file names them _col0, _col1 and so on, or if a setting
+        says so; one file of a table may have such names, and another not.
         """
         if self.format != "orc":
             return True
@@ -76,17 +76,17 @@ class ReadSchema:
         return found is not None and self.reads(column, stored) and _plain(self._types[found]) == stored
 
     def _depends_on_the_session(self, kind: SparkType) -> bool:
-        """Text says nothing of its time zone and calendar, and ORC's timestamps are local times of the JVM."""
+        """Text has no time zone and calendar, and ORC's timestamps are local times of the JVM."""
         return kind.kind in _TEMPORAL if self.format in TEXT_FORMATS else kind.kind is Kind.TIMESTAMP
 
     def has_default(self, column: ColumnPath) -> bool:
-        """Tell whether a Parquet file without the column, which was indexed as NULL, is read as something else."""
+        """Tell whether a Parquet file without the column, which was indexed as NULL, may be read as a default."""
         found = self._names.find(column[:1])
         return self.format == "parquet" and found is not None and found[0] in self._defaults
 
 
 def _plain(name: str) -> str:
-    """Lengths and collations change which strings are equal, not which are read."""
+    """Return the type without length and collation, which change what is equal, not what is read."""
     return "string" if name.startswith(("char(", "varchar(", "string")) else name
 
 
@@ -103,7 +103,7 @@ def _holds(wide: SparkType, narrow: SparkType) -> bool:
 
 
 class AsRead:
-    """Units, which say that they know nothing where the query may read something else than was indexed."""
+    """Units without the columns in which the query may read other values than were indexed."""
 
     def __init__(self, units: UnitFilters, schema: ReadSchema) -> None:
         self._units, self._schema = units, schema
@@ -114,7 +114,7 @@ class AsRead:
         return self._units.num_units
 
     def column_type(self, column: ColumnPath) -> str | None:
-        """Return the type that was hashed; None where the query reads another one."""
+        """Return the type that was hashed; None if the query reads another one."""
         stored = self._units.column_type(column)
         return stored if stored is not None and self._schema.reads(column, stored) else None
 
@@ -139,7 +139,7 @@ class AsRead:
         return self._units.row_counts()
 
     def _may_be_missing(self, column: ColumnPath) -> BoolArray:
-        """Tell which units show no value: their file may not have the column."""
+        """Tell which units have only NULLs: their file may lack the column."""
         counts, known = self._units.null_counts(column)
         rows = self._units.row_counts()
         missing: BoolArray = ~known | (rows < 0) | (counts == rows)

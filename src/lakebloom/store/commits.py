@@ -7,10 +7,10 @@ import zlib
 import msgspec
 
 from lakebloom.errors import CorruptIndexError, IndexFormatError, UnknownFormatError
-from lakebloom.store.bounds import MAX_ENTRY_BYTES, contradiction
-from lakebloom.store.records import FORMAT_VERSION, REPAIR, Entry
+from lakebloom.store.bounds import MAX_COMMIT_BYTES, contradiction
+from lakebloom.store.records import FORMAT_VERSION, REPAIR, Commit
 
-__all__ = ["FOLDER", "corrupt_entry", "decode_entry", "encode_entry", "entry_path", "readable"]
+__all__ = ["FOLDER", "corrupt_commit", "decode_commit", "encode_commit", "entry_path", "readable"]
 
 FOLDER = "log"
 """The directory of commits, below the index."""
@@ -21,22 +21,22 @@ class _Preamble(msgspec.Struct):
     crc32: int
 
 
-def encode_entry(entry: Entry) -> bytes:
+def encode_commit(commit: Commit) -> bytes:
     """Return the bytes of a commit."""
-    body = msgspec.json.encode(entry)
+    body = msgspec.json.encode(commit)
     return msgspec.json.encode(_Preamble(FORMAT_VERSION, zlib.crc32(body))) + b"\n" + body + b"\n"
 
 
-def decode_entry(data: bytes, path: str) -> Entry:
+def decode_commit(data: bytes, path: str) -> Commit:
     """Return the commit in these bytes. Raises CorruptIndexError or UnknownFormatError."""
-    if len(data) > MAX_ENTRY_BYTES:
-        raise corrupt_entry(path, f"{len(data)} bytes")
+    if len(data) > MAX_COMMIT_BYTES:
+        raise corrupt_commit(path, f"{len(data)} bytes")
     first, _, rest = data.partition(b"\n")
     body = rest.removesuffix(b"\n")
     try:
         preamble = msgspec.json.decode(first, type=_Preamble)
     except msgspec.MsgspecError as error:
-        raise corrupt_entry(path, str(error)) from error
+        raise corrupt_commit(path, str(error)) from error
     if preamble.lakebloom != FORMAT_VERSION:
         raise UnknownFormatError(
             f"cannot read {path}: this version of lakebloom reads format {FORMAT_VERSION}",
@@ -44,34 +44,34 @@ def decode_entry(data: bytes, path: str) -> Entry:
             hint="upgrade lakebloom; until then queries read all files",
         )
     if zlib.crc32(body) != preamble.crc32:
-        raise corrupt_entry(path, "a wrong checksum")
+        raise corrupt_commit(path, "a wrong checksum")
     try:
-        entry = msgspec.json.decode(body, type=Entry)
+        commit = msgspec.json.decode(body, type=Commit)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise corrupt_entry(path, str(error)) from error
-    found = contradiction(entry)
+        raise corrupt_commit(path, str(error)) from error
+    found = contradiction(commit)
     if found is not None:
-        raise corrupt_entry(path, found)
-    return entry
+        raise corrupt_commit(path, found)
+    return commit
 
 
-def readable(entry: Entry) -> bytes:
+def readable(commit: Commit) -> bytes:
     """Return the bytes of a commit, after checking that they decode to the same commit: a put cannot be undone."""
-    data = encode_entry(entry)
+    data = encode_commit(commit)
     try:
-        found = "another commit" if decode_entry(data, entry_path(entry.version)) != entry else ""
+        found = "another commit" if decode_commit(data, entry_path(commit.version)) != commit else ""
     except IndexFormatError as error:
         found = error.found
     if found:
         raise IndexFormatError(
-            f"cannot commit version {entry.version} of index {entry.config.name!r}: its bytes decode to something else",
+            f"cannot commit version {commit.version} of index {commit.config.name!r}: its bytes decode differently",
             found=found,
             hint="nothing was committed; please report this bug",
         )
     return data
 
 
-def corrupt_entry(path: str, found: str) -> CorruptIndexError:
+def corrupt_commit(path: str, found: str) -> CorruptIndexError:
     """Return the error for a commit that is not what was written."""
     return CorruptIndexError(
         f"cannot read the commit {path}",
