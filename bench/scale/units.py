@@ -21,7 +21,7 @@ from lakebloom.sbbf.kernels import portable
 from lakebloom.sbbf.layers import mix
 from lakebloom.sbbf.sizing import auto_fpp
 from lakebloom.storage import Storage
-from lakebloom.store.records import ColumnRecord, Commit, ConfigRecord, SegmentRecord, SourceRecord
+from lakebloom.store.records import ColumnRecord, Commit, ConfigRecord, SegmentRecord, TableRecord
 from lakebloom.store.segments import SegmentWriter
 from lakebloom.store.unit_table import ColumnFacts, Unit
 from lakebloom.tables.file_identity import TableFile
@@ -87,7 +87,7 @@ def write_units(catalog: Catalog, shape: Shape) -> None:
 def commit(segments: tuple[SegmentRecord, ...], table: str) -> Commit:
     """Return the first commit of an index on column k of a table with the columns k and v."""
     config = ConfigRecord(NAME, (ColumnRecord(("k",), "bigint"),), None, None, "file", False)
-    source = SourceRecord("parquet", (table,), schema_json=json.dumps({"type": "struct", "fields": _FIELDS}))
+    source = TableRecord("parquet", (table,), schema_json=json.dumps({"type": "struct", "fields": _FIELDS}))
     return Commit(1, 1_700_000_000_000, "create", "active", "bench", config, source, segments)
 
 

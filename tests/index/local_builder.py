@@ -16,7 +16,7 @@ from lakebloom.index.build.run import Workshop
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.current_table import CurrentTable
 from lakebloom.index.settings import Settings
-from lakebloom.store.records import SourceRecord
+from lakebloom.store.records import TableRecord
 from lakebloom.tables.listing.listing import list_files
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class LocalBuilder:
         self._catalog = catalog
         self._tasks = tasks
 
-    def table(self, source: SourceRecord) -> CurrentTable:
+    def table(self, source: TableRecord) -> CurrentTable:
         return CurrentTable(source)
 
     def list_files(self, table: CurrentTable) -> list[TableFile]:
@@ -48,7 +48,7 @@ class LocalBuilder:
     def build(
         self,
         plan: BuildPlan,
-        source: SourceRecord,
+        source: TableRecord,
         groups: Sequence[Shard],
         progress: Callable[[Progress], None] | None,
     ) -> BuildResult:
@@ -61,7 +61,7 @@ def workshop(catalog: Catalog, *, tasks: int = 2, **settings: int) -> Workshop:
     return Workshop(catalog, LocalBuilder(catalog, tasks), Settings(**settings))
 
 
-def source_of(table: Path, types: dict[str, str]) -> SourceRecord:
+def source_of(table: Path, types: dict[str, str]) -> TableRecord:
     """The record of a Parquet directory with these flat columns (Spark type names)."""
     import json
 
@@ -70,7 +70,7 @@ def source_of(table: Path, types: dict[str, str]) -> SourceRecord:
         for name, kind in types.items()
     ]
     schema_json = json.dumps({"type": "struct", "fields": fields})
-    return SourceRecord(format="parquet", locations=(f"file://{table}",), schema_json=schema_json)
+    return TableRecord(format="parquet", locations=(f"file://{table}",), schema_json=schema_json)
 
 
 def write_parquet(path: Path, columns: dict[str, pa.Array | list], **options: object) -> None:

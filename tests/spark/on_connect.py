@@ -86,7 +86,7 @@ def main(directory: Path) -> dict[str, Any]:
     frame.write.partitionBy("p").orc(str(directory / "orc/x=1"))
     orc = spark.read.orc(str(directory / "orc/x=*"))
     lake.create_index(orc, BloomIndexConfig("by_orc", ["k"], fpp=1e-6))
-    source = snapshot(lake, "by_orc").commit.source
+    source = snapshot(lake, "by_orc").commit.table
     found["orc"] = [lake.index("by_orc").rows, source.partition_columns, source.locations[0].rpartition("/")[2]]
 
     lake.register_functions()

@@ -9,7 +9,7 @@ import numpy as np
 
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.layers import mix
-from lakebloom.store.records import ColumnRecord, Commit, ConfigRecord, FileRecord, SegmentRecord, SourceRecord
+from lakebloom.store.records import ColumnRecord, Commit, ConfigRecord, FileRecord, SegmentRecord, TableRecord
 from lakebloom.store.segments import SegmentWriter
 from lakebloom.store.unit_table import ColumnFacts, Unit
 from lakebloom.tables.file_identity import TableFile
@@ -25,7 +25,7 @@ CONFIG = ConfigRecord(
     granularity="file",
     global_filter=False,
 )
-SOURCE = SourceRecord(format="parquet", locations=("file:///t",))
+SOURCE = TableRecord(format="parquet", locations=("file:///t",))
 
 
 def bumped(base: Commit) -> Commit:
@@ -46,7 +46,7 @@ def entry(*, with_segment: bool = False) -> Commit:
         state="active",
         writer="test",
         config=CONFIG,
-        source=SOURCE,
+        table=SOURCE,
         segments=segments,
     )
 

@@ -91,8 +91,8 @@ def test_every_schema_is_read_or_refused(entry: Commit) -> None:
     for path in places(SCHEMA):
         for value in [*HOSTILE_VALUES, *MORE]:
             schema = json.dumps(exchanged(SCHEMA, path, value))
-            source = msgspec.structs.replace(entry.source, schema_json=schema)
-            if contradiction(msgspec.structs.replace(entry, source=source)) is not None:
+            source = msgspec.structs.replace(entry.table, schema_json=schema)
+            if contradiction(msgspec.structs.replace(entry, table=source)) is not None:
                 continue
             read = TableSchema.parse(schema)
             assert set(read.defaults) <= set(read.top_level_names)

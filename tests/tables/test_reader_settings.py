@@ -8,7 +8,7 @@ import pytest
 
 from lakebloom.index.query.scans import Reading, why_not
 from lakebloom.predicate.reasons import Reason
-from lakebloom.store.records import SourceRecord
+from lakebloom.store.records import TableRecord
 from lakebloom.tables.reader_settings import ALL, CHANGES, HARMLESS, Matters, keys, recorded, unusual
 from lakebloom.tables.spark_schema import parse_struct
 
@@ -23,7 +23,7 @@ Session = dict[str, str | None]
 
 def reason(file_format: str, built: Session, asked: Session, schema: object) -> Reason | None:
     settings = recorded(file_format, built)
-    source = SourceRecord(file_format, ("file:///t",), schema_json=json.dumps(schema), settings=settings)
+    source = TableRecord(file_format, ("file:///t",), schema_json=json.dumps(schema), settings=settings)
     return why_not(source, Reading(file_format, parse_struct(json.dumps(schema)), {}, asked, None))
 
 
@@ -56,7 +56,7 @@ def test_a_setting_that_is_not_known_counts() -> None:
 
 
 def test_options_win_over_the_session() -> None:
-    source = SourceRecord("parquet", ("file:///t",), schema_json=json.dumps(WITH_IDS))
+    source = TableRecord("parquet", ("file:///t",), schema_json=json.dumps(WITH_IDS))
     key = "spark.sql.parquet.fieldId.read.enabled"
     for option, expected in (("true", Reason.READ_DIFFERS), ("false", None)):
         other = "false" if option == "true" else "true"

@@ -14,7 +14,7 @@ import msgspec
 
 from lakebloom.errors import NotFoundError
 from lakebloom.store.partition_lists import write_partitions
-from lakebloom.store.records import SourceRecord
+from lakebloom.store.records import TableRecord
 from lakebloom.tables.formats.partition_list import PartitionList, Values
 from lakebloom.tables.listing.glob import fixed_part
 from lakebloom.tables.listing.listing import list_files, require_plain_locations
@@ -31,20 +31,20 @@ __all__ = ["CurrentTable", "places_of", "recorded_table"]
 
 
 class _Travelling(msgspec.Struct, frozen=True):
-    source: SourceRecord
+    record: TableRecord
     values: dict[str, Values] | None
 
 
 class CurrentTable(NamedTuple):
     """A table. ``partitions`` is None if it consists of all files below its locations."""
 
-    source: SourceRecord
+    record: TableRecord
     partitions: PartitionList | None = None
 
     @property
     def locations(self) -> tuple[str, ...]:
         """Its locations: glob patterns."""
-        return self.source.locations
+        return self.record.locations
 
     @property
     def values(self) -> Mapping[str, Values] | None:
@@ -63,7 +63,7 @@ class CurrentTable(NamedTuple):
         try:
             return list_files(self.locations, options, watch, look_above=look_above)
         except NotFoundError:
-            if self.source.catalog is None:
+            if self.record.catalog is None:
                 raise
             if watch is not None:
                 watch.give_up()
@@ -77,39 +77,39 @@ class CurrentTable(NamedTuple):
         """Tell by its name whether an indexed file can be one of the table's."""
         if self.partitions is not None:
             return uri in self.partitions
-        if self.source.catalog is None:
+        if self.record.catalog is None:
             return True  # all indexed files are below the table's locations
         return any(uri == place or uri.startswith(f"{place}/") for place in map(fixed_part, self.locations))
 
     def to_text(self) -> str:
         """Return the table as text, to send it with a query."""
         values = None if self.partitions is None else self.partitions.values
-        return base64.b64encode(zlib.compress(msgspec.json.encode(_Travelling(self.source, values)))).decode()
+        return base64.b64encode(zlib.compress(msgspec.json.encode(_Travelling(self.record, values)))).decode()
 
     @classmethod
     def from_text(cls, text: str) -> CurrentTable:
         """Return the table from such a text."""
         found = msgspec.json.decode(zlib.decompress(base64.b64decode(text)), type=_Travelling)
         if found.values is None:
-            return cls(found.source)
-        return cls(found.source, PartitionList(fixed_part(found.source.locations[0]), found.values))
+            return cls(found.record)
+        return cls(found.record, PartitionList(fixed_part(found.record.locations[0]), found.values))
 
-    def stored(self, storage: Storage, operation_id: str, known: SourceRecord | None = None) -> SourceRecord:
+    def stored(self, storage: Storage, operation_id: str, known: TableRecord | None = None) -> TableRecord:
         """Return the record for a commit, after writing the partitions to a file unless ``known`` has the same."""
         if self.partitions is None:
-            return self.source.with_partitions(None)
+            return self.record.with_partitions(None)
         record = write_partitions(
             storage, self.partitions, f"{operation_id}-", None if known is None else known.partitions
         )
-        return self.source.with_partitions(record)
+        return self.record.with_partitions(record)
 
 
 def recorded_table(snapshot: Snapshot) -> CurrentTable:
     """Return the table as the last build or refresh found it."""
-    return CurrentTable(snapshot.commit.source, snapshot.partitions)
+    return CurrentTable(snapshot.commit.table, snapshot.partitions)
 
 
-def places_of(source: SourceRecord) -> list[str]:
+def places_of(table: TableRecord) -> list[str]:
     """Return a few directories that contain the whole table."""
-    outside = () if source.partitions is None else source.partitions.places
-    return [*map(fixed_part, source.locations), *outside]
+    outside = () if table.partitions is None else table.partitions.places
+    return [*map(fixed_part, table.locations), *outside]

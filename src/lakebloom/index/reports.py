@@ -68,14 +68,14 @@ class IndexRecord(Printable):
             # Imported filters may have a higher rate than configured.
             fpp=max((s.fpp for s in segments), default=sizing.auto_fpp(1) if config.fpp is None else config.fpp),
             global_filter=config.global_filter,
-            source=commit.source.table or ", ".join(commit.source.locations),
-            format=commit.source.format,
+            source=commit.table.name or ", ".join(commit.table.locations),
+            format=commit.table.format,
             files=sum(segment.num_files for segment in segments),
             units=sum(segment.num_units for segment in segments),
             rows=sum(segment.num_rows for segment in segments),
             segments=len(segments),
             size_bytes=_size_bytes(commit),
-            source_bytes=sum(segment.source_bytes for segment in segments),
+            source_bytes=sum(segment.data_bytes for segment in segments),
             timestamp_ms=commit.timestamp_ms,
         )
 

@@ -56,11 +56,11 @@ class Snapshot:
     @cached_property
     def partitions(self) -> PartitionList | None:
         """The partitions that a catalog listed when this version was made; None if there are none."""
-        source = self.commit.source
-        if source.partitions is None:
+        table = self.commit.table
+        if table.partitions is None:
             return None
-        base = fixed_part(source.locations[0])
-        return read_partitions(self.storage, source.partitions, base, len(source.partition_columns))
+        base = fixed_part(table.locations[0])
+        return read_partitions(self.storage, table.partitions, base, len(table.partition_columns))
 
     @cached_property
     def files(self) -> dict[str, TableFile]:
@@ -79,11 +79,11 @@ class Snapshot:
     @cached_property
     def names(self) -> ColumnNames:
         """The table's columns, found by the rule for names of the build."""
-        source = self.commit.source
-        if source.schema.types:
-            return source.schema.names
+        table = self.commit.table
+        if table.schema.types:
+            return table.schema.names
         indexed = [column.path for column in self.commit.config.columns]
-        return ColumnNames(indexed, case_sensitive=source.case_sensitive)
+        return ColumnNames(indexed, case_sensitive=table.case_sensitive)
 
     def unknown(self, listed: Sequence[TableFile]) -> list[TableFile]:
         """Return the unindexed files among the listed ones."""

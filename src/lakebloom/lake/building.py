@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lakebloom.index.build.report import BuildReport
     from lakebloom.index.build.run import Workshop
     from lakebloom.index.config import BloomIndexConfig
-    from lakebloom.store.records import SourceRecord
+    from lakebloom.store.records import TableRecord
 
 __all__ = ["Building"]
 
@@ -92,7 +92,7 @@ class Building(LakeState):
 
         return advise(self._session(), source, column_list(columns), self._catalog.options)
 
-    def _directory(self, source: Any) -> tuple[Workshop, SourceRecord]:
+    def _directory(self, source: Any) -> tuple[Workshop, TableRecord]:
         """Return what planning needs to know about Parquet files at a path, without Spark."""
         from lakebloom.index.build.parquet_directory import ParquetDirectory, parquet_source
         from lakebloom.index.build.run import Workshop
@@ -101,7 +101,7 @@ class Building(LakeState):
         record = parquet_source(source, options)
         return Workshop(self._catalog, ParquetDirectory(options), self._settings()), record
 
-    def _resolved(self, source: Any, progress: Report | None) -> tuple[Workshop, SourceRecord]:
+    def _resolved(self, source: Any, progress: Report | None) -> tuple[Workshop, TableRecord]:
         from lakebloom.spark.sources.resolve import resolve
 
         spark, workshop = self._workshop(progress)

@@ -109,5 +109,5 @@ class Maintaining(Building):
         from lakebloom.index.config import config_of
         from lakebloom.spark.sources.resolve import reopened
 
-        source, config = reopened(self._session(), found.source), config_of(found.config)
-        return self.create_index(source, config, replace=True, progress=progress)
+        table, config = reopened(self._session(), found.table), config_of(found.config)
+        return self.create_index(table, config, replace=True, progress=progress)

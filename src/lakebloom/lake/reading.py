@@ -85,7 +85,7 @@ class Reading(LakeState):
 
     def columns(self, name: str) -> list[tuple[ColumnPath, str]]:
         """Return all columns of the table when it was indexed: the parts of each name, and its Spark type."""
-        return list(self._catalog.index(name).log.newest().source.schema.types.items())
+        return list(self._catalog.index(name).log.newest().table.schema.types.items())
 
     def candidates(self, name: str, predicate: Predicate | str) -> pa.Table:
         """Return the units that can match: path, row_start, row_count, row_groups. Reads only the index.
@@ -147,7 +147,7 @@ class Reading(LakeState):
         chosen = None if predicate is None else self._predicate(name, predicate)
         snapshot = self._reader(name).snapshot()
         changed = changed_table(snapshot, self._current)
-        table = snapshot.commit.source if changed is None else changed.source
+        table = snapshot.commit.table if changed is None else changed.record
         limit_ms = self._settings().query_timeout_ms
         frame = load(
             spark,

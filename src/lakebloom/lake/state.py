@@ -110,7 +110,7 @@ class LakeState:
 
     def _current(self, snapshot: Snapshot) -> CurrentTable:
         """Return the table of an index as it is now: from the session's catalog, or as the index recorded it."""
-        if self._spark is None or snapshot.commit.source.catalog is None:
+        if self._spark is None or snapshot.commit.table.catalog is None:
             return recorded_table(snapshot)
         if self._tables is None:
             from lakebloom.spark.sources.catalog_tables import CatalogTables
@@ -150,8 +150,8 @@ class LakeState:
             return predicate
         from lakebloom.predicate.sql.parse import parse
 
-        source = self._catalog.index(name).log.newest().source
-        return parse(predicate, source.schema.types.items(), case_sensitive=source.case_sensitive)
+        table = self._catalog.index(name).log.newest().table
+        return parse(predicate, table.schema.types.items(), case_sensitive=table.case_sensitive)
 
     def close(self) -> None:
         """Release what this object holds: the optimizer rule, callbacks, threads, watches and caches.

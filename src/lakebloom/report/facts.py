@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lakebloom.index.query.scan_reports import ScanReport
     from lakebloom.predicate.reasons import Reason
     from lakebloom.predicate.tree import Predicate
-    from lakebloom.store.records import SourceRecord
+    from lakebloom.store.records import TableRecord
     from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["Facts", "SkipMap", "gather"]
@@ -107,7 +107,7 @@ def gather(
         freshness=fresh,
         problem=problem,
         stored=tuple(stored_columns(snapshot.commit, files, options)),
-        skip_map=None if predicate is None else _skip_map(snapshot, current(snapshot).source, files, predicate),
+        skip_map=None if predicate is None else _skip_map(snapshot, current(snapshot).record, files, predicate),
         steps=tuple(next_steps(index, fresh, columns, history)),
         location=catalog.location,
     )
@@ -122,8 +122,8 @@ def _fresh(
         return None, error.message
 
 
-def _skip_map(snapshot: Snapshot, source: SourceRecord, files: Sequence[TableFile], predicate: Predicate) -> SkipMap:
-    scan = explain_reads(snapshot, source, predicate, files)
+def _skip_map(snapshot: Snapshot, table: TableRecord, files: Sequence[TableFile], predicate: Predicate) -> SkipMap:
+    scan = explain_reads(snapshot, table, predicate, files)
     unanswered = tuple((part.text, reason) for part, reason in scan.unanswered)
     units = sum(int(current.sum()) for current in snapshot.current)
     return SkipMap(scan, tuple(files), units, len(candidates_of(snapshot, predicate)), unanswered)

@@ -105,8 +105,8 @@ def _traced(
         name
         for name, commit in active.items()
         if known[name]
-        and commit.source.format == scan.format == "parquet"
-        and commit.source.locations == scan.locations
+        and commit.table.format == scan.format == "parquet"
+        and commit.table.locations == scan.locations
         and not (set(map(str.lower, scan.options)) - {"path"})
     ]
     if not here:

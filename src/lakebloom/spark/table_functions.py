@@ -87,7 +87,7 @@ def _handlers(location: str, options: dict[str, str]) -> dict[str, tuple[type, s
             from lakebloom.index.query.reader import Reader, candidate_table
 
             stored = Catalog(location, options).index(index)
-            predicate = equal_to(stored.log.newest().source.schema, column, value)
+            predicate = equal_to(stored.log.newest().table.schema, column, value)
             for row in candidate_table(Reader(stored).candidates(predicate)).to_pylist():
                 yield row["path"], row["row_start"], row["row_count"], row["row_groups"]
 

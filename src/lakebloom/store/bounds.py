@@ -36,8 +36,8 @@ def contradiction(commit: Commit) -> str | None:
     """Return what is impossible in a commit, None if nothing is."""
     if not 0 < commit.version < 10**20 or abs(commit.timestamp_ms) >= _MAX_NUMBER:
         return f"version {commit.version} of {commit.timestamp_ms} ms"
-    if commit.source.schema_json and not _is_schema(commit.source.schema_json):
-        return f"a schema that Spark cannot have written: {commit.source.schema_json[:80]}"
+    if commit.table.schema_json and not _is_schema(commit.table.schema_json):
+        return f"a schema that Spark cannot have written: {commit.table.schema_json[:80]}"
     if not 0 <= commit.files_gone < _MAX_NUMBER:
         return f"{commit.files_gone} files that are gone"
     if len({segment.id for segment in commit.segments}) != len(commit.segments):
@@ -68,8 +68,8 @@ def _of_segment(segment: SegmentRecord, columns: int) -> str | None:
         return f"{name} {segment.units}, {len(segment.types)} types of {columns} columns and a rate of {segment.fpp}"
     if not 0 <= segment.num_files <= units <= segment.units.size_bytes // _LEAST_BYTES_A_UNIT:
         return f"{name} {segment.num_files} files and {units} units in {segment.units.size_bytes} bytes"
-    if not 0 <= segment.num_rows < _MAX_NUMBER or not 0 <= segment.source_bytes < _MAX_NUMBER:
-        return f"{name} {segment.num_rows} rows and {segment.source_bytes} bytes"
+    if not 0 <= segment.num_rows < _MAX_NUMBER or not 0 <= segment.data_bytes < _MAX_NUMBER:
+        return f"{name} {segment.num_rows} rows and {segment.data_bytes} bytes"
     layers: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for tile in tiles:
         if not (0 <= tile.column < columns and 0 <= tile.number < len(tiles) and 0 < tile.num_units <= units):

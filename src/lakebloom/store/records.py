@@ -64,13 +64,13 @@ class CatalogRecord(Record, frozen=True):
     """Null if the table consists of all files below its location."""
 
 
-class SourceRecord(Record, frozen=True):
+class TableRecord(Record, frozen=True):
     """Where the table is and how it is read."""
 
     format: str
     locations: tuple[str, ...]
     options: dict[str, str] = {}
-    table: str | None = None
+    name: str | None = None
     schema_json: str | None = None
     """The table's schema as Spark writes it in JSON."""
     partition_columns: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class SourceRecord(Record, frozen=True):
         """The partitions that a catalog lists; None if the table consists of all files below its locations."""
         return None if self.catalog is None else self.catalog.partitions
 
-    def with_partitions(self, partitions: PartitionsRecord | None) -> SourceRecord:
+    def with_partitions(self, partitions: PartitionsRecord | None) -> TableRecord:
         """Return a copy with these partitions."""
         if self.catalog is None:
             return self
@@ -149,7 +149,7 @@ class SegmentRecord(Record, frozen=True):
     num_files: int
     num_units: int
     num_rows: int
-    source_bytes: int
+    data_bytes: int
     units: FileRecord
     tiles: tuple[TileRecord, ...]
 
@@ -187,7 +187,7 @@ class Commit(Record, frozen=True):
     state: State
     writer: str
     config: ConfigRecord
-    source: SourceRecord
+    table: TableRecord
     segments: tuple[SegmentRecord, ...] = ()
     global_filters: tuple[GlobalRecord, ...] = ()
     summary: dict[str, int | float] = {}
@@ -210,7 +210,7 @@ class Commit(Record, frozen=True):
     def files(self) -> tuple[FileRecord, ...]:
         """All files that this version needs."""
         of_segments = [file for segment in self.segments for file in segment.files]
-        partitions = self.source.partitions
+        partitions = self.table.partitions
         of_table = () if partitions is None else (partitions.file,)
         return (*of_segments, *(record.file for record in self.global_filters), *of_table)
 

@@ -85,7 +85,7 @@ class SegmentWriter:
             num_files=len(files),
             num_units=len(units),
             num_rows=sum(unit.row_count for unit in units),
-            source_bytes=sum(file.size_bytes for file in files),
+            data_bytes=sum(file.size_bytes for file in files),
             units=table.write(self._storage, f"{FOLDER}/{self._id}/units.arrow"),
             tiles=tuple(self._tiles),
         )

@@ -15,7 +15,7 @@ from lakebloom.index.build.run import Workshop
 from lakebloom.index.maintain.lifecycle import delete_index
 from lakebloom.index.settings import Settings
 from lakebloom.storage import open_storage
-from lakebloom.store.records import SourceRecord
+from lakebloom.store.records import TableRecord
 from lakebloom.tables.schema import TableSchema
 from lakebloom.tables.spark_schema import ArrayType, Field, MapType, Metadata, StructType
 from tests.index.lake import NAME, Lake, assert_answers, questions
@@ -39,7 +39,7 @@ COLLATED = Metadata(collations={"c": "spark.UTF8_LCASE"})
 
 def create(lake: Lake, columns: list[str], **source: Any) -> None:
     record = source_of(lake.table, lake.types)
-    changed = SourceRecord(**{**{name: getattr(record, name) for name in record.__struct_fields__}, **source})
+    changed = TableRecord(**{**{name: getattr(record, name) for name in record.__struct_fields__}, **source})
     create_index(workshop(lake.catalog()), changed, BloomIndexConfig(NAME, columns))
 
 
@@ -224,7 +224,7 @@ def test_a_table_without_files(lake: Lake) -> None:
 def test_row_positions_need_parquet(lake: Lake, granularity: Any) -> None:
     lake.fill([0])
     record = source_of(lake.table, lake.types)
-    orc = SourceRecord(format="orc", locations=record.locations)
+    orc = TableRecord(format="orc", locations=record.locations)
     with pytest.raises(errors.InvalidArgumentError, match="orc files have no row positions"):
         create_index(workshop(lake.catalog()), orc, BloomIndexConfig(NAME, ["k"], granularity=granularity))
     assert_nothing_there(lake)

@@ -137,7 +137,7 @@ def test_a_new_index_does_not_become_the_table_of_the_old_one(lake: Lake, monkey
     lake.fill([2])
     during_the_build(lake, lambda: elsewhere.create(OTHER, replace=True), monkeypatch)
     lake.refresh()
-    assert lake.entry().source.locations == (f"file://{elsewhere.table}",)
+    assert lake.entry().table.locations == (f"file://{elsewhere.table}",)
     assert elsewhere.indexed() == elsewhere.uris()
     assert_answers(elsewhere, QUESTIONS)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lakebloom import BloomIndexConfig, col
 from lakebloom.index.units import spans_of
-from lakebloom.store.records import SourceRecord
+from lakebloom.store.records import TableRecord
 from lakebloom.tables.parquet.columns import RowGroupShape
 from tests.index.lake import NAME, Lake
 
@@ -156,7 +156,7 @@ def test_columns_that_are_entirely_null(lake: Lake) -> None:
     assert lake.kept(col("k").is_not_null()) == {("mixed", 0)}
 
 
-def nested_lake(home: Path) -> tuple[Lake, SourceRecord]:
+def nested_lake(home: Path) -> tuple[Lake, TableRecord]:
     import json
 
     leaf = {"name": "k", "type": "long", "nullable": True, "metadata": {}}
@@ -165,7 +165,7 @@ def nested_lake(home: Path) -> tuple[Lake, SourceRecord]:
     dotted = {"name": "t.k", "type": "long", "nullable": True, "metadata": {}}
     schema = json.dumps({"type": "struct", "fields": [top, dotted]})
     lake = Lake(home, {"t": "struct", "t.k": "bigint"})
-    source = SourceRecord(format="parquet", locations=(f"file://{lake.table}",), schema_json=schema)
+    source = TableRecord(format="parquet", locations=(f"file://{lake.table}",), schema_json=schema)
     paths = [("t",), ("t", "deep"), ("t", "deep", "k"), ("t", "k"), ("t.k",)]
     kinds = ["struct<...>", "struct<...>", "bigint", "bigint", "bigint"]
     assert source.schema.types == dict(zip(paths, kinds, strict=True))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lakebloom.index.build.plan import BuildPlan, BuildResult, Shard
     from lakebloom.index.catalog import Catalog
     from lakebloom.storage import Buffer, Buffers
-    from lakebloom.store.records import SourceRecord
+    from lakebloom.store.records import TableRecord
 
 QUESTIONS = questions([5, 45])
 
@@ -37,7 +37,7 @@ class Speculating(LocalBuilder):
     def build(
         self,
         plan: BuildPlan,
-        source: SourceRecord,
+        source: TableRecord,
         groups: Sequence[Shard],
         progress: Callable[[Progress], None] | None,
     ) -> BuildResult:

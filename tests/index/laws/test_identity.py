@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from lakebloom.store.records import SourceRecord
+    from lakebloom.store.records import TableRecord
 
 __all__ = ["s3_endpoint", "s3_options"]
 
@@ -201,7 +201,7 @@ class _OnS3(LocalBuilder):
         super().__init__(catalog, 1)
         self._options = options
 
-    def list_files(self, source: SourceRecord) -> list[TableFile]:
+    def list_files(self, source: TableRecord) -> list[TableFile]:
         return list_files(source.locations, self._options)
 
 

@@ -97,7 +97,7 @@ def test_other_formats_have_candidates_but_no_lookup(lake: Lake) -> None:
     lake.fill(range(2))
     lake.create()
     log = lake.catalog().index(NAME).log
-    log.commit(lambda base: msgspec.structs.replace(base, source=msgspec.structs.replace(base.source, format="orc")))
+    log.commit(lambda base: msgspec.structs.replace(base, table=msgspec.structs.replace(base.table, format="orc")))
     assert lake.kept(col("k") == 25) == {("f1", 0)}
     with pytest.raises(errors.UnsupportedSourceError, match="Parquet files only; found a orc table"):
         lake.open().lookup(NAME, col("k") == 25)

@@ -137,7 +137,7 @@ def test_a_find_that_fails_does_not_end_the_work(caplog: pytest.LogCaptureFixtur
 )
 def test_which_indexes_are_meant(written: Written, is_over: bool) -> None:
     source = msgspec.structs.replace(SOURCE, catalog=CatalogRecord(("db", "events")))
-    active = msgspec.structs.replace(entry(), source=source)
+    active = msgspec.structs.replace(entry(), table=source)
     entries = {
         "active": active,
         "deleted": msgspec.structs.replace(active, state="deleted"),

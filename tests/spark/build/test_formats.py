@@ -11,7 +11,7 @@ import pytest
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import BuildFailedError, DataFileError, InvalidArgumentError, UnsupportedSourceError
 from lakebloom.spark.build.spark_reader import read_files
-from lakebloom.store.records import SourceRecord
+from lakebloom.store.records import TableRecord
 from lakebloom.tables.file_identity import TableFile
 from tests.spark.support import indexed, kept, unit_filters
 
@@ -223,6 +223,6 @@ def test_s3_by_the_name_that_spark_has_for_it(
     }.items():
         configuration.set(key, value)
         request.addfinalizer(partial(configuration.unset, key))
-    source = SourceRecord("orc", (f"s3://{scheme}-bucket/lake/t",), schema_json=spark.range(1).schema.json())
+    source = TableRecord("orc", (f"s3://{scheme}-bucket/lake/t",), schema_json=spark.range(1).schema.json())
     files = [TableFile(f"s3://{scheme}-bucket/lake/t/{file.name}", 1, 1) for file in (tmp_path / "t").glob("*.orc")]
     assert read_files(spark, source, files).inputFiles()[0].startswith(f"{scheme}://{scheme}-bucket/lake/t/part-")

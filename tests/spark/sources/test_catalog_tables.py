@@ -137,7 +137,7 @@ def test_partitions(spark: SparkSession, lake: Lakebloom, database: str, tmp_pat
             assert judge.looked_up(lake, predicate) == judge.spark_rows("p = 9 OR q = 'z' OR p IS NULL")
         except AssertionError as error:
             raise AssertionError(f"change {number}") from error
-    assert len(snapshot(lake, "i").commit.source.locations) == 1
+    assert len(snapshot(lake, "i").commit.table.locations) == 1
 
 
 def test_another_table_of_the_same_name(spark: SparkSession, lake: Lakebloom, database: str, tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_many_partitions_stay_out_of_the_log(
     spark.sql(f"MSCK REPAIR TABLE {table}")
     lake.create_index(table, BloomIndexConfig("i", ["k"], fpp=1e-6))
     entry = snapshot(lake, "i").commit
-    record = entry.source.partitions
+    record = entry.table.partitions
     assert record is not None
     assert (record.count, record.places) == (count, ())
     assert record.file.path in entry.paths
@@ -252,8 +252,8 @@ def test_many_partitions_stay_out_of_the_log(
     assert alone.lookup("i", col("k") == 217).to_pylist() == [{"k": 217, "p": 217}]
     # Asking again brings nothing over from the JVM, and nothing is read or listed again.
     tables = CatalogTables(spark)
-    first = tables.current(entry.source)
-    assert tables.current(entry.source) is first
+    first = tables.current(entry.table)
+    assert tables.current(entry.table) is first
     assert len(lake.verify_index("i").orphaned) == 0
     spark.sql(f"ALTER TABLE {table} DROP PARTITION (p=217)")
     assert lake.lookup("i", col("k") == 217).num_rows == 0
@@ -263,7 +263,7 @@ def test_many_partitions_stay_out_of_the_log(
     lake.vacuum_index("i", datetime.timedelta(0))
     assert alone.lookup("i", col("k") == 216).num_rows == 1
     # A list that is damaged is no list: nothing is guessed from directories.
-    partitions = snapshot(lake, "i").commit.source.partitions
+    partitions = snapshot(lake, "i").commit.table.partitions
     assert partitions is not None
     (tmp_path / "indexes/i" / partitions.file.path).write_bytes(b"x")
     with pytest.raises(CorruptIndexError, match=partitions.file.path):

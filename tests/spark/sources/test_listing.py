@@ -10,7 +10,7 @@ from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import NotFoundError
 from lakebloom.index.current_table import CurrentTable
 from lakebloom.spark.sources.listing import list_table, list_with_spark
-from lakebloom.store.records import SourceRecord
+from lakebloom.store.records import TableRecord
 from lakebloom.tables.file_identity import is_same
 from lakebloom.tables.listing.glob import escape
 from lakebloom.tables.listing.listing import list_files
@@ -68,7 +68,7 @@ def test_data_that_only_spark_reaches(
 
     monkeypatch.setattr(listing, "reachable", lambda _: False)
     monkeypatch.setattr(job, "reachable", lambda uri: uri.endswith("/by_k"))
-    source = SourceRecord("parquet", (escape(f"file://{lakehouse}/parts"), f"file://{lakehouse}/gone"))
+    source = TableRecord("parquet", (escape(f"file://{lakehouse}/parts"), f"file://{lakehouse}/gone"))
     assert_same(list_table(spark, CurrentTable(source), {}), list_files([f"file://{lakehouse}/parts"]))
     lake.create_index(lakehouse / "parts", BloomIndexConfig("by_k", ["k"], fpp=1e-6))
     assert len(indexed(lake, "by_k")) == 4

@@ -20,7 +20,7 @@ from lakebloom.tuning import ADVISED_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from lakebloom.store.records import SourceRecord
+    from lakebloom.store.records import TableRecord
     from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["advise_columns", "advise_on_path"]
@@ -35,7 +35,7 @@ def advise_on_path(
 
 
 def advise_columns(
-    record: SourceRecord,
+    record: TableRecord,
     files: Sequence[TableFile],
     columns: Sequence[str] | None,
     options: Mapping[str, str],
@@ -67,7 +67,7 @@ def advise_columns(
     )
 
 
-def _wanted(record: SourceRecord, columns: Sequence[str] | None) -> list[ColumnSpec]:
+def _wanted(record: TableRecord, columns: Sequence[str] | None) -> list[ColumnSpec]:
     types = {path: kind for path, kind in record.schema.types.items() if kind != "struct<...>"}
     if columns is None:
         return [ColumnSpec(path, kind) for path, kind in types.items()]
@@ -76,7 +76,7 @@ def _wanted(record: SourceRecord, columns: Sequence[str] | None) -> list[ColumnS
     return [ColumnSpec(path, types[path]) for path in found]
 
 
-def _why_not(spec: ColumnSpec, record: SourceRecord) -> str:
+def _why_not(spec: ColumnSpec, record: TableRecord) -> str:
     if spec.path in {(name,) for name in record.partition_columns}:
         return "a partition column: queries on it skip directories already"
     try:
@@ -87,7 +87,7 @@ def _why_not(spec: ColumnSpec, record: SourceRecord) -> str:
 
 
 def _shape(
-    record: SourceRecord, files: Sequence[TableFile], columns: Sequence[ColumnSpec], options: Mapping[str, str]
+    record: TableRecord, files: Sequence[TableFile], columns: Sequence[ColumnSpec], options: Mapping[str, str]
 ) -> TableShape:
     size_bytes = sum(file.size_bytes for file in files)
     if record.format != PARQUET or not columns or not all(is_reachable(file.uri) for file in files):

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from lakebloom.index.catalog import Index
     from lakebloom.index.config import BloomIndexConfig
     from lakebloom.index.current_table import CurrentTable
-    from lakebloom.store.records import SegmentRecord, SourceRecord, State
+    from lakebloom.store.records import SegmentRecord, State, TableRecord
     from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.file_identity import TableFile
 
@@ -64,18 +64,18 @@ class _Prepared:
 
 def price_index(
     workshop: Workshop,
-    source: SourceRecord,
+    table: TableRecord,
     config: BloomIndexConfig,
     *,
     replace: bool = False,
 ) -> PriceTag:
     """Run all checks of ``create_index``, and return what it would cost. Writes nothing."""
-    return _prepared(workshop, source, config, Phases(), replace=replace).price
+    return _prepared(workshop, table, config, Phases(), replace=replace).price
 
 
 def create_index(
     workshop: Workshop,
-    source: SourceRecord,
+    table: TableRecord,
     config: BloomIndexConfig,
     quoted: Callable[[PriceTag], None] | None = None,
     *,
@@ -91,12 +91,12 @@ def create_index(
     the caller did.
     """
     phases = phases or Phases()
-    prepared = _prepared(workshop, source, config, phases, from_embedded=from_embedded, replace=replace)
+    prepared = _prepared(workshop, table, config, phases, from_embedded=from_embedded, replace=replace)
     if quoted is not None:
         quoted(prepared.price)
     index, files, plan = workshop.catalog.index(config.name), prepared.files, prepared.plan
     with phases.timed("build"):
-        result = resized_globals(run_build(workshop, index, plan, source, files), prepared.record)
+        result = resized_globals(run_build(workshop, index, plan, table, files), prepared.record)
     with phases.timed("commit"), discarding(index, plan.build_id):
         require_something(result, len(files))
         estimate.require_size(_index_bytes(result), sum(file.size_bytes for file in files), workshop.settings)
@@ -107,7 +107,7 @@ def create_index(
             state="active",
             writer=WRITER,
             config=prepared.record,
-            source=prepared.table.stored(index.storage, plan.build_id),
+            table=prepared.table.stored(index.storage, plan.build_id),
             segments=result.segments,
             global_filters=store_globals(index, plan, result, result.segments),
             summary=summary_of(result),
@@ -145,7 +145,7 @@ def _replaced(index: Index, first: Commit, found: Commit | None) -> Commit:
 
 def _prepared(
     workshop: Workshop,
-    source: SourceRecord,
+    source: TableRecord,
     config: BloomIndexConfig,
     phases: Phases,
     *,
@@ -235,14 +235,14 @@ def require_something(result: BuildResult, num_files: int) -> None:
     )
 
 
-def _resolved(config: BloomIndexConfig, source: SourceRecord) -> ConfigRecord:
-    if config.granularity != "file" and source.format != PARQUET:
+def _resolved(config: BloomIndexConfig, table: TableRecord) -> ConfigRecord:
+    if config.granularity != "file" and table.format != PARQUET:
         raise InvalidArgumentError(
-            f"{source.format} files have no row positions", found=f"granularity {config.granularity!r}",
+            f"{table.format} files have no row positions", found=f"granularity {config.granularity!r}",
             hint='use granularity="file"',
         )  # fmt: skip
-    _require_same_rows(config, source)
-    columns = [_find(path, source) for path in config.paths]
+    _require_same_rows(config, table)
+    columns = [_find(path, table) for path in config.paths]
     for column in columns:
         arrow_type(column.type)
         if columns.count(column) > 1:
@@ -260,9 +260,9 @@ def _resolved(config: BloomIndexConfig, source: SourceRecord) -> ConfigRecord:
     )
 
 
-def _require_same_rows(config: BloomIndexConfig, source: SourceRecord) -> None:
+def _require_same_rows(config: BloomIndexConfig, table: TableRecord) -> None:
     """Refuse several columns of a text format that drops malformed lines: a query of one column drops fewer lines."""
-    mode = next((value for key, value in source.options.items() if key.lower() == "mode"), "")
+    mode = next((value for key, value in table.options.items() if key.lower() == "mode"), "")
     if mode.upper() == "DROPMALFORMED" and len(config.paths) > 1:
         raise UnsupportedSourceError(
             "which malformed lines Spark drops depends on the columns that it reads",
@@ -271,12 +271,12 @@ def _require_same_rows(config: BloomIndexConfig, source: SourceRecord) -> None:
         )
 
 
-def _find(path: ColumnPath, source: SourceRecord) -> ColumnRecord:
-    partitions = [(name,) for name in source.partition_columns]
-    if ColumnNames(partitions, case_sensitive=source.case_sensitive).matches(path):
+def _find(path: ColumnPath, table: TableRecord) -> ColumnRecord:
+    partitions = [(name,) for name in table.partition_columns]
+    if ColumnNames(partitions, case_sensitive=table.case_sensitive).matches(path):
         raise InvalidArgumentError(
             f"{format_name(path)} is a partition column",
             found="one value for each directory",
             hint="queries on it skip directories already; index another column",
         )
-    return ColumnRecord(*source.schema.column(path))
+    return ColumnRecord(*table.schema.column(path))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lakebloom.errors import InvalidArgumentError, NoFilesError, UnsupportedSourceError
 from lakebloom.index.current_table import CurrentTable
 from lakebloom.storage.uri import normalise
-from lakebloom.store.records import SourceRecord
+from lakebloom.store.records import TableRecord
 from lakebloom.tables.file_identity import is_reachable
 from lakebloom.tables.listing.glob import escape
 from lakebloom.tables.listing.listing import list_files
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["ParquetDirectory", "parquet_source"]
 
 
-def parquet_source(source: object, options: Mapping[str, str]) -> SourceRecord:
+def parquet_source(source: object, options: Mapping[str, str]) -> TableRecord:
     """Return the record of a directory of Parquet files, or of one file, whose schema is that of its first file.
 
     Raises NoFilesError, DataFileError, InvalidArgumentError or UnsupportedSourceError.
@@ -50,7 +50,7 @@ def parquet_source(source: object, options: Mapping[str, str]) -> SourceRecord:
     names = partition_names(files[0].uri, [location])
     with reading(files[0].uri), open_source(files[0].uri, options) as opened:
         schema = inferred_schema(read_arrow_footer(files[0].uri, opened).metadata, names)
-    return SourceRecord(format="parquet", locations=(location,), schema_json=schema.json, partition_columns=names)
+    return TableRecord(format="parquet", locations=(location,), schema_json=schema.json, partition_columns=names)
 
 
 class ParquetDirectory:
@@ -59,9 +59,9 @@ class ParquetDirectory:
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = options
 
-    def table(self, source: SourceRecord) -> CurrentTable:
+    def table(self, record: TableRecord) -> CurrentTable:
         """Return the table, which is a path."""
-        return CurrentTable(source)
+        return CurrentTable(record)
 
     def list_files(self, table: CurrentTable) -> list[TableFile]:
         """Return the table's files as they are now."""
@@ -74,7 +74,7 @@ class ParquetDirectory:
     def build(
         self,
         plan: BuildPlan,
-        source: SourceRecord,
+        table: TableRecord,
         shards: Sequence[Shard],
         progress: Callable[[Progress], None] | None,
     ) -> BuildResult:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lakebloom.display.progress import Progress
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.sbbf.filter import Sbbf
-    from lakebloom.store.records import SourceRecord
+    from lakebloom.store.records import TableRecord
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.parquet.columns import ColumnSpec
 
@@ -140,7 +140,7 @@ def summed(parts: Iterable[ReadAnyway]) -> tuple[ReadAnyway, ...]:
 class Builder(Protocol):
     """Lists a table and runs tasks over its files."""
 
-    def table(self, source: SourceRecord) -> CurrentTable:
+    def table(self, record: TableRecord) -> CurrentTable:
         """Return the table as its owner describes it now."""
 
     def list_files(self, table: CurrentTable) -> list[TableFile]:
@@ -152,7 +152,7 @@ class Builder(Protocol):
     def build(
         self,
         plan: BuildPlan,
-        source: SourceRecord,
+        table: TableRecord,
         shards: Sequence[Shard],
         progress: Callable[[Progress], None] | None,
     ) -> BuildResult:

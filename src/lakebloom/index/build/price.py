@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakebloom.index.units import Shape
-    from lakebloom.store.records import ConfigRecord, SourceRecord
+    from lakebloom.store.records import ConfigRecord, TableRecord
     from lakebloom.tables.file_identity import TableFile
 
 
@@ -41,7 +41,7 @@ class PriceTag(Printable):
 
     @classmethod
     def of(
-        cls, config: ConfigRecord, source: SourceRecord, files: Sequence[TableFile], shape: Shape, fpp: float
+        cls, config: ConfigRecord, table: TableRecord, files: Sequence[TableFile], shape: Shape, fpp: float
     ) -> PriceTag:
         """Return the price of an index with this configuration over a table of this shape."""
         units = max(1, round(shape.units))
@@ -49,7 +49,7 @@ class PriceTag(Printable):
         filters = estimate.filter_bytes(shape, len(config.columns), fpp, config.expected_items) if known else 0
         return cls(
             name=config.name,
-            source=source.table or ", ".join(source.locations),
+            source=table.name or ", ".join(table.locations),
             columns=tuple(format_name(column.path) for column in config.columns),
             files=len(files),
             source_bytes=sum(file.size_bytes for file in files),

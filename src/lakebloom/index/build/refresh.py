@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from lakebloom.index.build.run import Workshop
     from lakebloom.index.catalog import Index
     from lakebloom.sbbf.filter import Sbbf
-    from lakebloom.store.records import Commit, GlobalRecord, SegmentRecord, SourceRecord
+    from lakebloom.store.records import Commit, GlobalRecord, SegmentRecord, TableRecord
     from lakebloom.tables.file_identity import TableFile
 
 RefreshMode: TypeAlias = Literal["quick", "full"]
@@ -108,9 +108,9 @@ class _Refresh:
         self._commit = self._index.active()
         self._from_embedded = from_embedded
         if from_embedded:
-            require_importable(self._commit.config, self._commit.source)
+            require_importable(self._commit.config, self._commit.table)
         with self._phases.timed("list"):
-            self._table = workshop.builder.table(self._commit.source)
+            self._table = workshop.builder.table(self._commit.table)
             self._require_columns()
             self._listed = workshop.builder.list_files(self._table)
             self._sound = self._commit if mode == "quick" else _without_damage(self._index, self._commit)
@@ -187,33 +187,33 @@ class _Refresh:
 
     def _require_columns(self) -> None:
         """Raise IndexStateError if the name belongs to another table by now."""
-        if self._table.source.catalog is None:
+        if self._table.record.catalog is None:
             return
-        types = self._table.source.schema.types
+        types = self._table.record.schema.types
         for column in self._commit.config.columns:
             if types.get(column.path) != column.type:
                 raise IndexStateError(
-                    f"table {self._table.source.table} is not the table that index {self._index.name!r} was built from",
+                    f"table {self._table.record.name} is not the table that index {self._index.name!r} was built from",
                     found=f"column {format_name(column.path)} {types.get(column.path, 'is not there')}, "
                     f"which was {column.type} when it was indexed",
                     hint="delete the index, and create it again",
                 )
 
-    def _stored_source(self, operation_id: str) -> SourceRecord:
-        return self._table.stored(self._index.storage, operation_id, self._commit.source)
+    def _stored_source(self, operation_id: str) -> TableRecord:
+        return self._table.stored(self._index.storage, operation_id, self._commit.table)
 
     def _moved(self, result: BuildResult | None = None) -> BuildReport:
         """Commit the catalog's description of the table if it has changed, and nothing otherwise."""
         operation_id = new_operation_id()
         with self._phases.timed("commit"), discarding(self._index, operation_id):
             source = self._stored_source(operation_id)
-            if source == self._commit.source:
+            if source == self._commit.table:
                 return self._unchanged(result)
 
             def change(base: Commit) -> Commit:
                 self._require_same(base)
                 moved = msgspec.structs.replace(
-                    base, operation="refresh", source=source, summary={}, files_gone=self._gone()
+                    base, operation="refresh", table=source, summary={}, files_gone=self._gone()
                 )
                 return require_stored(self._index, moved, base)
 
@@ -225,28 +225,28 @@ class _Refresh:
         return BuildReport.unchanged(self._commit, self._phases.seconds, () if result is None else result.rejected)
 
     def _plan(self, files: Sequence[TableFile]) -> BuildPlan:
-        config, source = self._commit.config, self._table.source
+        config, table = self._commit.config, self._table.record
         with self._phases.timed("plan"):
             try:
-                shape = shape_of(self._workshop, config, source, files)
+                shape = shape_of(self._workshop, config, table, files)
             except LakebloomError:
                 shape = Shape(units=len(files), rows=0)  # the build will reject them all and say why
             return plan_build(
-                self._workshop, config, source, files, self._listed, shape, from_embedded=self._from_embedded
+                self._workshop, config, table, files, self._listed, shape, from_embedded=self._from_embedded
             )
 
     def _build(self, plan: BuildPlan, files: Sequence[TableFile]) -> BuildResult:
         with self._phases.timed("build"):
-            return run_build(self._workshop, self._index, plan, self._table.source, files)
+            return run_build(self._workshop, self._index, plan, self._table.record, files)
 
-    def _added(self, base: Commit, plan: BuildPlan, result: BuildResult, source: SourceRecord) -> Commit:
+    def _added(self, base: Commit, plan: BuildPlan, result: BuildResult, table: TableRecord) -> Commit:
         self._require_same(base)
         added = msgspec.structs.replace(
             base,
             operation="refresh",
             segments=base.segments + result.segments,
             global_filters=self._extended(base, plan, result),
-            source=source,
+            table=table,
             summary=summary_of(result),
             files_gone=self._gone(),
         )
@@ -301,7 +301,7 @@ class _Refresh:
                         if plan is not None and rebuilt
                         else self._moved_globals(base, kept)
                     ),
-                    source=source,
+                    table=source,
                     summary={**summary_of(result), "units_dropped": dropped},
                     files_gone=0,
                 )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lakebloom.index.build.plan import Builder
     from lakebloom.index.catalog import Catalog, Index
     from lakebloom.index.settings import Settings
-    from lakebloom.store.records import ConfigRecord, SourceRecord
+    from lakebloom.store.records import ConfigRecord, TableRecord
     from lakebloom.tables.file_identity import TableFile
 
 PARQUET = "parquet"
@@ -44,7 +44,7 @@ class Workshop:
     progress: Callable[[Progress], None] | None = None
 
 
-def shape_of(workshop: Workshop, config: ConfigRecord, source: SourceRecord, files: Sequence[TableFile]) -> Shape:
+def shape_of(workshop: Workshop, config: ConfigRecord, table: TableRecord, files: Sequence[TableFile]) -> Shape:
     """Return the estimated units and rows of some files. Raises the error of the first if none can be read."""
     if config.allow_plaintext_filters or not all(is_reachable(file.uri) for file in files):
         if config.granularity != "file":
@@ -54,15 +54,15 @@ def shape_of(workshop: Workshop, config: ConfigRecord, source: SourceRecord, fil
                 hint='use granularity="file"',
             )
         return Shape(units=len(files), rows=0)
-    if source.format != PARQUET:
+    if table.format != PARQUET:
         return Shape(units=len(files), rows=0)
-    return sample_shape(files, _specs(config), config.granularity, source.access(workshop.catalog.options))
+    return sample_shape(files, _specs(config), config.granularity, table.access(workshop.catalog.options))
 
 
 def plan_build(
     workshop: Workshop,
     config: ConfigRecord,
-    source: SourceRecord,
+    table: TableRecord,
     files: Sequence[TableFile],
     all_files: Sequence[TableFile],
     shape: Shape,
@@ -80,25 +80,25 @@ def plan_build(
         granularity=config.granularity,
         fpp=fpp,
         expected_items=config.expected_items,
-        access=source.access(workshop.catalog.options),
+        access=table.access(workshop.catalog.options),
         global_blocks=_largest_global(workshop.settings) if config.global_filter else None,
         from_embedded=from_embedded,
         allow_plaintext_filters=config.allow_plaintext_filters,
     )
 
 
-def require_buildable(workshop: Workshop, plan: BuildPlan, source: SourceRecord, files: Sequence[TableFile]) -> None:
+def require_buildable(workshop: Workshop, plan: BuildPlan, table: TableRecord, files: Sequence[TableFile]) -> None:
     """Let the builder refuse these files before anything is written, if it has a check."""
     check = getattr(workshop.builder, "require_buildable", None)
     if check is not None:
-        check(plan, source, files)
+        check(plan, table, files)
 
 
-def require_importable(config: ConfigRecord, source: SourceRecord) -> None:
+def require_importable(config: ConfigRecord, table: TableRecord) -> None:
     """Raise InvalidArgumentError if the filters of the files cannot be imported."""
     found, hint = "", ""
-    if source.format != PARQUET or not all(map(is_reachable, source.locations)):
-        found, hint = f"{source.format} files in {source.locations[0]}", "Parquet files that Python can open"
+    if table.format != PARQUET or not all(map(is_reachable, table.locations)):
+        found, hint = f"{table.format} files in {table.locations[0]}", "Parquet files that Python can open"
     elif config.granularity not in ("file", "row_group"):
         found, hint = f"granularity {config.granularity!r}", 'granularity="row_group"; files have a filter for each'
     elif config.global_filter:
@@ -121,18 +121,18 @@ def _largest_global(settings: Settings) -> int:
 
 
 def run_build(
-    workshop: Workshop, index: Index, plan: BuildPlan, source: SourceRecord, files: Sequence[TableFile]
+    workshop: Workshop, index: Index, plan: BuildPlan, table: TableRecord, files: Sequence[TableFile]
 ) -> BuildResult:
     """Write the segments. After an error their files are deleted, if possible.
 
     Checks the builder and the location before anything is written.
     """
-    require_buildable(workshop, plan, source, files)
+    require_buildable(workshop, plan, table, files)
     require_writable(index.storage)
-    match_table(index.storage.uri, (file.uri for file in files), source.locations)
+    match_table(index.storage.uri, (file.uri for file in files), table.locations)
     shards = shard_files(files, workshop.builder.parallelism())
     try:
-        return workshop.builder.build(plan, source, shards, workshop.progress)
+        return workshop.builder.build(plan, table, shards, workshop.progress)
     except KeyboardInterrupt:
         # Cancelled tasks end a moment later, and some finish their segment first.
         for pause_s in _LOOK_AGAIN_S:

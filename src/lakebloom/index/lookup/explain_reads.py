@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.prune.prune import Pruned
     from lakebloom.predicate.tree import Predicate
-    from lakebloom.store.records import SourceRecord
+    from lakebloom.store.records import TableRecord
     from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["PlannedReads", "explain_condition", "explain_reads", "plan_reads", "unreadable_report"]
@@ -42,7 +42,7 @@ class PlannedReads(NamedTuple):
 
 
 def plan_reads(
-    snapshot: Snapshot, source: SourceRecord, predicate: Predicate, listed: Sequence[TableFile]
+    snapshot: Snapshot, source: TableRecord, predicate: Predicate, listed: Sequence[TableFile]
 ) -> PlannedReads:
     """Return what to read of the files that a table has now. ``source`` is its current record."""
     types = source.schema.types
@@ -64,21 +64,21 @@ def explain_condition(
     def explained(snapshot: Snapshot) -> QueryReport:
         table = current(snapshot)
         named = renamed(predicate, snapshot.names.require)
-        return QueryReport((explain_reads(snapshot, table.source, named, table.list_files(reader.options)),))
+        return QueryReport((explain_reads(snapshot, table.record, named, table.list_files(reader.options)),))
 
     return reader.with_newest(explained)
 
 
 def explain_reads(
-    snapshot: Snapshot, source: SourceRecord, predicate: Predicate, listed: Sequence[TableFile]
+    snapshot: Snapshot, record: TableRecord, predicate: Predicate, listed: Sequence[TableFile]
 ) -> ScanReport:
     """Return the report of such a plan."""
     before = _bytes_read(snapshot)
-    planned = plan_reads(snapshot, source, predicate, listed)
+    planned = plan_reads(snapshot, record, predicate, listed)
     unknown = {file.uri for file in snapshot.unknown(listed)}
     read = {each.file.uri for each in planned.reads}
     report = ScanReport(
-        table=source.table or ", ".join(map(shown_place, source.locations)),
+        table=record.name or ", ".join(map(shown_place, record.locations)),
         use=Use.UNUSED,
         predicate=to_text(predicate),
         states=tuple(_state(file, read, unknown) for file in listed),
@@ -118,11 +118,11 @@ def explain_reads(
     return replace(report, parts=parts, reasons=why_unused([answer]))
 
 
-def unreadable_report(name: str, source: SourceRecord, listed: Sequence[TableFile], error: Exception) -> ScanReport:
+def unreadable_report(name: str, record: TableRecord, listed: Sequence[TableFile], error: Exception) -> ScanReport:
     """Return the report of a plan that was made without the index, because it could not be read: all is read."""
     reason = Reason.TIMED_OUT if isinstance(error, TimeoutError) else Reason.INDEX_UNREADABLE
     return ScanReport(
-        table=source.table or ", ".join(map(shown_place, source.locations)),
+        table=record.name or ", ".join(map(shown_place, record.locations)),
         use=Use.UNUSED,
         indexes=(IndexReport(name, reason=reason, message=str(error) or repr(error)),),
         reasons=(reason,),

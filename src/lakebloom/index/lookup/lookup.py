@@ -102,19 +102,19 @@ class _Table:
     """The table of an index, and facts about its files."""
 
     def __init__(self, current: CurrentTable, options: Mapping[str, str]) -> None:
-        source = current.source
-        if source.format != "parquet":
+        record = current.record
+        if record.format != "parquet":
             raise UnsupportedSourceError(
                 "lookup reads Parquet files only",
-                found=f"a {source.format} table",
+                found=f"a {record.format} table",
                 hint="query the table with Spark; lake.candidates() names the files that can match",
             )
         self.current = current
-        self.inventory = Inventory(source.locations, options, current.list_files)
+        self.inventory = Inventory(record.locations, options, current.list_files)
         self.rows = TableRows(
-            source.locations,
-            source.schema,
-            source.partition_columns,
+            record.locations,
+            record.schema,
+            record.partition_columns,
             options,
             partition_values=current.values,
         )

@@ -133,10 +133,10 @@ def indexes_over(commits: Mapping[str, Commit | Exception], written: Iterable[Wr
 
 
 def _is_over(commit: Commit, paths: set[str], tables: set[tuple[str, ...]]) -> bool:
-    catalog = commit.source.catalog
+    catalog = commit.table.catalog
     if catalog is not None and _folded(catalog.name) in tables:
         return True
-    places = [place.rstrip("/") for place in places_of(commit.source)]
+    places = [place.rstrip("/") for place in places_of(commit.table)]
     return any(_meet(place, path) for place in places for path in paths)
 
 

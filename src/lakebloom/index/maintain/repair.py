@@ -21,7 +21,7 @@ from lakebloom.index.maintain.damage import examine
 from lakebloom.index.maintain.vacuum import removal_of
 from lakebloom.index.reports import OperationReport
 from lakebloom.store.commits import entry_path
-from lakebloom.store.records import FOLDERS, ColumnRecord, Commit, ConfigRecord, SourceRecord
+from lakebloom.store.records import FOLDERS, ColumnRecord, Commit, ConfigRecord, TableRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -49,7 +49,7 @@ class Salvage(msgspec.Struct, frozen=True):
     """What a damaged commit still says about the index: enough to build it again, not enough to trust."""
 
     config: ConfigRecord
-    source: SourceRecord
+    table: TableRecord
 
 
 class Rebuilt(Protocol):
@@ -240,6 +240,6 @@ def _removed(index: Index) -> Commit:
             state="removed",
             writer="",
             config=ConfigRecord(index.name, (ColumnRecord(("unknown",), "bigint"),), None, None, "file", False),
-            source=SourceRecord(format="", locations=()),
+            table=TableRecord(format="", locations=()),
         )
         return index.log.force(blank, max(index.log.versions()))

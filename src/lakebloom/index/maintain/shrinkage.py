@@ -105,11 +105,11 @@ def _rows_of_known(snapshot: Snapshot, files: Mapping[str, TableFile]) -> int:
 
 def _rows_of_new(snapshot: Snapshot, files: Sequence[TableFile], options: Mapping[str, str]) -> float:
     """Return the estimated number of rows of unindexed files; 0 if only a scan can tell."""
-    config, source = snapshot.commit.config, snapshot.commit.source
-    if source.format != _PARQUET or not all(is_reachable(file.uri) for file in files):
+    config, table = snapshot.commit.config, snapshot.commit.table
+    if table.format != _PARQUET or not all(is_reachable(file.uri) for file in files):
         return 0.0
     columns = [ColumnSpec(column.path, column.type) for column in config.columns]
     try:
-        return sample_shape(files, columns, "file", source.access(options)).rows
+        return sample_shape(files, columns, "file", table.access(options)).rows
     except LakebloomError:
         return 0.0  # none of them can be read

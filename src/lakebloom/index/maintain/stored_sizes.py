@@ -37,7 +37,7 @@ class StoredColumn(Printable):
 
 def stored_columns(commit: Commit, files: Sequence[TableFile], options: Mapping[str, str]) -> list[StoredColumn]:
     """Return the size of each indexed column; nothing for a table that is not Parquet, or that only Spark can read."""
-    if commit.source.format != "parquet" or not files or not all(is_reachable(file.uri) for file in files):
+    if commit.table.format != "parquet" or not files or not all(is_reachable(file.uri) for file in files):
         return []
     sampled: list[tuple[TableFile, list[tuple[int, int | None]]]] = []
     for file in files[:: -(-len(files) // SAMPLED_FILES)]:
@@ -69,7 +69,7 @@ def _chunks(commit: Commit, file: TableFile, options: Mapping[str, str]) -> list
     footer = read_footer(file.uri, options)
     paths = [leaf.path for leaf in footer.leaves]
     numbers = [
-        find_leaf(paths, column.path, case_sensitive=commit.source.case_sensitive) for column in commit.config.columns
+        find_leaf(paths, column.path, case_sensitive=commit.table.case_sensitive) for column in commit.config.columns
     ]
     found: list[tuple[int, int | None]] = []
     for group in footer.row_groups:

@@ -148,7 +148,7 @@ def removal_of(base: Commit) -> Commit:
         segments=(),
         global_filters=(),
         summary={},
-        source=base.source.with_partitions(None),
+        table=base.table.with_partitions(None),
     )
 
 

@@ -35,7 +35,7 @@ class FileCheck:
 
     def __init__(self, snapshot: Snapshot, options: Mapping[str, str]) -> None:
         self._snapshot = snapshot
-        self._access = snapshot.commit.source.access(options)
+        self._access = snapshot.commit.table.access(options)
         self.files_checked = self.values_checked = self.false_negatives = 0
         self.unreadable: list[str] = []
 

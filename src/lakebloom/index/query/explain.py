@@ -157,7 +157,7 @@ def _with_joins(report: ScanReport, described: Sequence[DescribedJoin]) -> ScanR
 
 def covers(commit: Commit, roots: Iterable[str]) -> bool:
     """Tell whether an index covers a location that a query reads, or a part of it."""
-    places = places_of(commit.source)
+    places = places_of(commit.table)
     return any(_within(root, place) or _within(place, root) for root in roots for place in places)
 
 

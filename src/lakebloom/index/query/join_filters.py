@@ -105,7 +105,7 @@ class JoinFilters:
         return now
 
     def _add(self, f: Sbbf, snapshot: Snapshot, file: TableFile, spec: ColumnSpec) -> None:
-        with ParquetColumns(file.uri, [spec], snapshot.commit.source.access(self._options)) as columns:
+        with ParquetColumns(file.uri, [spec], snapshot.commit.table.access(self._options)) as columns:
             for group in range(len(columns.row_groups)):
                 for _, (array,) in columns.batches(group):
                     hashes, valid = hash_array(array)
@@ -143,7 +143,7 @@ def _require_few(snapshot: Snapshot, missing: Sequence[TableFile], settings: Set
         raise _stale(name, f"{found}, and spark.lakebloom.join.mergeNewFiles is false")
     if size > settings.join_merge_max_bytes:
         raise _stale(name, f"{found}, more than spark.lakebloom.join.mergeMaxBytes")
-    if snapshot.commit.source.format != "parquet" or not all(is_reachable(file.uri) for file in missing):
+    if snapshot.commit.table.format != "parquet" or not all(is_reachable(file.uri) for file in missing):
         raise _stale(name, f"{found}, which only Spark can read")
 
 

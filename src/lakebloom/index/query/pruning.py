@@ -108,8 +108,8 @@ def _recorded_schema(snapshot: Snapshot) -> ReadSchema | None:
     A file without such a column was indexed as NULL, and is read as the default.
     """
     if snapshot not in _schema_of:
-        source = snapshot.commit.source
-        _schema_of[snapshot] = ReadSchema(source.format, source.schema) if source.schema.defaults else None
+        table = snapshot.commit.table
+        _schema_of[snapshot] = ReadSchema(table.format, table.schema) if table.schema.defaults else None
     return _schema_of[snapshot]
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.prune.prune import Pruned
     from lakebloom.predicate.prune.unit_filters import BoolArray
-    from lakebloom.store.records import SourceRecord
+    from lakebloom.store.records import TableRecord
     from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["PrunedFiles", "Reading", "ScanPruner", "Unanswered", "why_not"]
@@ -77,7 +77,7 @@ class Reading(msgspec.Struct, frozen=True):
         """The reader settings of the query."""
         return with_options(self.format.lower(), self.session, self.options)
 
-    def read_schema(self, sources: Sequence[SourceRecord]) -> ReadSchema:
+    def read_schema(self, sources: Sequence[TableRecord]) -> ReadSchema:
         """Return the columns as the query reads them, and what may differ from the build of these tables' indexes."""
         temporal = any(
             matters is Matters.TEMPORAL
@@ -128,43 +128,43 @@ class Unanswered:
     message: str = ""
 
 
-def why_not(source: SourceRecord, reading: Reading) -> Reason | None:
+def why_not(table: TableRecord, reading: Reading) -> Reason | None:
     """Return why an index cannot decide about files that are read like this; None if it can."""
-    if source.format != reading.format.lower() or source.case_sensitive != reading.case_sensitive:
+    if table.format != reading.format.lower() or table.case_sensitive != reading.case_sensitive:
         return Reason.READ_DIFFERS
     if any(
-        _concerns(matters, source, reading)
-        for matters, _, _ in differing(source.format, source.settings, reading.settings).values()
+        _concerns(matters, table, reading)
+        for matters, _, _ in differing(table.format, table.settings, reading.settings).values()
     ):
         return Reason.READ_DIFFERS
-    if source.format == "parquet":
+    if table.format == "parquet":
         return None
-    if _about_values(source.options) != _about_values(reading.options):
+    if _about_values(table.options) != _about_values(reading.options):
         return Reason.READ_DIFFERS
-    if not _same_fields(source, reading):
+    if not _same_fields(table, reading):
         return Reason.READ_DIFFERS
     return None
 
 
-def _differences(source: SourceRecord, reading: Reading) -> str:
+def _differences(table: TableRecord, reading: Reading) -> str:
     """Name the settings that differ between the query and the build, for people."""
     found = [
         f"{key} was {built} and is {now}"
-        for key, (matters, built, now) in differing(source.format, source.settings, reading.settings).items()
-        if _concerns(matters, source, reading)
+        for key, (matters, built, now) in differing(table.format, table.settings, reading.settings).items()
+        if _concerns(matters, table, reading)
     ]
-    if source.case_sensitive != reading.case_sensitive:
-        found.append(f"{_CASE_SENSITIVE} was {str(source.case_sensitive).lower()}")
+    if table.case_sensitive != reading.case_sensitive:
+        found.append(f"{_CASE_SENSITIVE} was {str(table.case_sensitive).lower()}")
     return "; ".join(found)
 
 
-def _concerns(matters: Matters, source: SourceRecord, reading: Reading) -> bool:
+def _concerns(matters: Matters, table: TableRecord, reading: Reading) -> bool:
     """Tell whether a different setting matters for all columns. ReadSchema handles those of some types only."""
     match matters:
         case Matters.FIELD_IDS:
             return reading.columns.has_field_ids
         case Matters.DEFAULTS:
-            return bool(source.schema.defaults or reading.columns.defaults)
+            return bool(table.schema.defaults or reading.columns.defaults)
         case Matters.TEMPORAL:
             return False
         case _:
@@ -180,12 +180,12 @@ def _about_values(options: dict[str, str]) -> dict[str, str]:
     return {key: value for key, value in lowered.items() if key not in _NOT_ABOUT_VALUES}
 
 
-def _same_fields(source: SourceRecord, reading: Reading) -> bool:
+def _same_fields(table: TableRecord, reading: Reading) -> bool:
     """Tell whether lines of text have the same columns, and whether missing columns have the same default values."""
-    built, read = source.file_schema, reading.columns
+    built, read = table.file_schema, reading.columns
     if built.defaults != read.defaults:
         return False
-    return source.format not in TEXT_FORMATS or built.field_types == read.field_types
+    return table.format not in TEXT_FORMATS or built.field_types == read.field_types
 
 
 class ScanPruner:
@@ -210,7 +210,7 @@ class ScanPruner:
         together = [snapshot for snapshot in snapshots.values() if snapshot is not None]
         if reading.predicate is not None and helps(reading.predicate, together):
             predicate = reading.predicate
-            schema = reading.read_schema([snapshot.commit.source for snapshot in together])
+            schema = reading.read_schema([snapshot.commit.table for snapshot in together])
             run = lambda: _pruned_together(" + ".join(snapshots), together, predicate, schema)  # noqa: E731
             answers.append(_in_time(" + ".join(snapshots), run, deadline_s - time.monotonic()))
         for answer in answers:
@@ -269,13 +269,13 @@ def _caught(name: str, run: Callable[[], PrunedFiles | Unanswered]) -> PrunedFil
 
 
 def _pruned_files(name: str, snapshot: Snapshot, reading: Reading) -> PrunedFiles | Unanswered:
-    reason = why_not(snapshot.commit.source, reading)
+    reason = why_not(snapshot.commit.table, reading)
     if reason is not None:
-        return Unanswered(name, reason, _differences(snapshot.commit.source, reading))
+        return Unanswered(name, reason, _differences(snapshot.commit.table, reading))
     if reading.predicate is None:
         return Unanswered(name, Reason.NO_USABLE_PREDICATE)
     before = _bytes_read(snapshot)
-    schema = reading.read_schema([snapshot.commit.source])
+    schema = reading.read_schema([snapshot.commit.table])
     segments = [AsRead(segment, schema) for segment in snapshot.segments]
     known = [column for column in map(resolver(snapshot), columns(reading.predicate)) if column is not None]
     if known and segments and not any(segment.column_type(column) for segment in segments for column in known):

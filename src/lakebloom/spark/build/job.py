@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from lakebloom.index.catalog import Catalog
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.storage import Storage
-    from lakebloom.store.records import SourceRecord
+    from lakebloom.store.records import TableRecord
     from lakebloom.tables.file_identity import TableFile
 
 _RANGE = 1 << 16
@@ -57,9 +57,9 @@ class SparkBuilder:
         self._driver_max_bytes = driver_max_bytes
         self._tables = CatalogTables(spark)
 
-    def table(self, source: SourceRecord) -> CurrentTable:
+    def table(self, record: TableRecord) -> CurrentTable:
         """Return the table as the catalog describes it now; a path does not change."""
-        return self._tables.current(source)
+        return self._tables.current(record)
 
     def list_files(self, table: CurrentTable) -> list[TableFile]:
         """Return the table's files as they are now."""
@@ -69,12 +69,12 @@ class SparkBuilder:
         """Return how many tasks run at once."""
         return parallelism(self._spark)
 
-    def require_buildable(self, plan: BuildPlan, source: SourceRecord, files: Sequence[TableFile]) -> None:
+    def require_buildable(self, plan: BuildPlan, table: TableRecord, files: Sequence[TableFile]) -> None:
         """Raise an error if Spark has to read the files, but may not or cannot."""
-        if not _is_scanned(plan, source, files):
+        if not _is_scanned(plan, table, files):
             return
-        if source.format == "parquet" and not plan.allow_plaintext_filters:
-            _require_no_keys(self._spark, source)
+        if table.format == "parquet" and not plan.allow_plaintext_filters:
+            _require_no_keys(self._spark, table)
         if plan.granularity != "file":
             raise InvalidArgumentError(
                 "Spark's own scan, which reads these files, gives no row positions",
@@ -85,19 +85,19 @@ class SparkBuilder:
     def build(
         self,
         plan: BuildPlan,
-        source: SourceRecord,
+        table: TableRecord,
         shards: Sequence[Shard],
         progress: Callable[[Progress], None] | None,
     ) -> BuildResult:
         """Run the tasks and collect their results. A small build runs here, without a job."""
         storage = self._catalog.index(plan.index_uri.rpartition("/")[2]).storage
         files = [file for shard in shards for file in shard.files]
-        scanned = _is_scanned(plan, source, files)
+        scanned = _is_scanned(plan, table, files)
         shards, too_new = settled(shards)
         if not scanned and is_small(files, self._driver_max_bytes) and _runs_here(self._spark):
             result = build_here(plan, shards, storage, lambda done: _report(progress, shards, done))
         else:
-            result = self._run_job(plan, source, shards, storage, progress, scanned=scanned)
+            result = self._run_job(plan, table, shards, storage, progress, scanned=scanned)
         result = with_rejected(result, too_new)
         if [done.shard for done in result.shards] != [shard.number for shard in shards]:
             raise BuildFailedError(
@@ -111,7 +111,7 @@ class SparkBuilder:
     def _run_job(
         self,
         plan: BuildPlan,
-        source: SourceRecord,
+        table: TableRecord,
         shards: Sequence[Shard],
         storage: Storage,
         progress: Callable[[Progress], None] | None,
@@ -127,14 +127,14 @@ class SparkBuilder:
             if not any(shard.files for shard in shards):
                 rows = []
             elif scanned:
-                with session_for_scan(self._spark, self.parallelism(), source):
-                    rows = _merged(scan_tasks(self._spark, plan, source, shards, capture=capture), plan).collect()
+                with session_for_scan(self._spark, self.parallelism(), table):
+                    rows = _merged(scan_tasks(self._spark, plan, table, shards, capture=capture), plan).collect()
             else:
                 rows = _merged(_parquet_tasks(self._spark, plan, shards, capture=capture), plan).collect()
         result = _gathered(rows, storage, plan)
         if scanned or not rows:
             result = with_empty(result, plan, storage, shards)
-            result = without_changed(result, plan, storage, shards, self.list_files(self.table(source)))
+            result = without_changed(result, plan, storage, shards, self.list_files(self.table(table)))
         return result
 
 
@@ -152,18 +152,18 @@ def _report(
         progress(progress_of(shards, rows))
 
 
-def _is_scanned(plan: BuildPlan, source: SourceRecord, files: Sequence[TableFile]) -> bool:
+def _is_scanned(plan: BuildPlan, table: TableRecord, files: Sequence[TableFile]) -> bool:
     """Return whether Spark reads the files instead of the tasks."""
-    return source.format != "parquet" or plan.allow_plaintext_filters or not all(map(_is_reachable, files))
+    return table.format != "parquet" or plan.allow_plaintext_filters or not all(map(_is_reachable, files))
 
 
 def _is_reachable(file: TableFile) -> bool:
     return reachable(file.uri)
 
 
-def _require_no_keys(spark: SparkSession, source: SourceRecord) -> None:
+def _require_no_keys(spark: SparkSession, table: TableRecord) -> None:
     """Refuse a scan that may decrypt columns: their filters would reveal the values."""
-    given = {key.lower(): value for key, value in source.options.items()}.get(_KEYS_SETTING)
+    given = {key.lower(): value for key, value in table.options.items()}.get(_KEYS_SETTING)
     found = given or spark.conf.get(_KEYS_SETTING, "") or spark.conf.get(f"spark.hadoop.{_KEYS_SETTING}", "")
     if not found and not is_connect(spark):
         found = spark._jsparkSession.sessionState().newHadoopConf().get(_KEYS_SETTING)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from lakebloom.index.build.plan import BuildResult
     from lakebloom.sbbf.kernels import HashArray
     from lakebloom.storage import Storage
-    from lakebloom.store.records import SourceRecord
+    from lakebloom.store.records import TableRecord
     from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.parquet.columns import ColumnSpec
@@ -53,11 +53,11 @@ _S3_CLASS = "fs.s3.impl"
 
 
 def scan_tasks(
-    spark: SparkSession, plan: BuildPlan, source: SourceRecord, shards: Sequence[Shard], *, capture: bool
+    spark: SparkSession, plan: BuildPlan, record: TableRecord, shards: Sequence[Shard], *, capture: bool
 ) -> DataFrame:
     """Return the job that scans the files of all shards with Spark and builds one segment for each shard."""
     files = [file for shard in shards for file in shard.files]
-    frame = read_files(spark, source, files)
+    frame = read_files(spark, record, files)
     columns = [_sent(spec).alias(f"c{number}") for number, spec in enumerate(plan.columns)]
     # Not F.col: the table may have a column of this name.
     path = metadata_column(frame).getField("file_path").alias("file")
@@ -70,27 +70,27 @@ def scan_tasks(
 
 
 @contextmanager
-def session_for_scan(spark: SparkSession, parallelism: int, source: SourceRecord) -> Iterator[None]:
+def session_for_scan(spark: SparkSession, parallelism: int, table: TableRecord) -> Iterator[None]:
     """Set what the scan needs until the block ends.
 
     Files are read with the settings of the time when the index was created. Spark reads several files per task: with a
     task for each of 5,000 files, a scan took 16 seconds instead of 0.7.
     """
     discovery = {_DISCOVERY: str(max(FEW_TASKS, 2 * parallelism))}
-    with reading_as_built(spark, source), configured(spark, discovery):
+    with reading_as_built(spark, table), configured(spark, discovery):
         yield
 
 
-def read_files(spark: SparkSession, source: SourceRecord, files: list[TableFile]) -> DataFrame:
+def read_files(spark: SparkSession, table: TableRecord, files: list[TableFile]) -> DataFrame:
     """Return a DataFrame of some files of a table, without its partition columns."""
     from pyspark.sql.types import StructType
 
-    assert source.schema_json is not None
+    assert table.schema_json is not None
 
-    schema = StructType.fromJson(json.loads(source.schema_json))
-    partitions = set(source.partition_columns)
+    schema = StructType.fromJson(json.loads(table.schema_json))
+    partitions = set(table.partition_columns)
     schema = StructType([field for field in schema.fields if field.name not in partitions])
-    reader = spark.read.format(source.format).options(**source.options).schema(schema)
+    reader = spark.read.format(table.format).options(**table.options).schema(schema)
     # Otherwise a file that Spark skips after an error would be indexed as empty.
     reader = reader.option("ignoreCorruptFiles", "false").option("ignoreMissingFiles", "false")
     s3 = _s3_scheme(spark)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakebloom.predicate.tree import Predicate
-    from lakebloom.store.records import SourceRecord
+    from lakebloom.store.records import TableRecord
     from lakebloom.tables.spark_schema import Field
 
 __all__ = ["ChosenColumns", "SourceSchema"]
@@ -59,7 +59,7 @@ class ChosenColumns:
 class SourceSchema:
     """The columns of an indexed table. All may be NULL, as in every table of files."""
 
-    def __init__(self, table: SourceRecord) -> None:
+    def __init__(self, table: TableRecord) -> None:
         self._schema = table.schema
 
     def output(self, columns: Sequence[str] | None) -> str:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from lakebloom.index.snapshot import Snapshot
-    from lakebloom.store.records import SourceRecord
+    from lakebloom.store.records import TableRecord
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.formats.partition_list import Values
 
@@ -105,7 +105,7 @@ def load(
     predicate: Predicate | None = None,
     columns: Sequence[str] | None = None,
     *,
-    table: SourceRecord,
+    table: TableRecord,
     location: str,
     timeout_ms: int | None = None,
     changed: CurrentTable | None = None,
@@ -137,8 +137,8 @@ def changed_table(snapshot: Snapshot, current: Callable[[Snapshot], CurrentTable
         recorded = recorded_table(snapshot)
     except CorruptIndexError:
         return now  # the index is damaged: use what the session knows
-    source, partitions = recorded.source.with_partitions(None), recorded.partitions
-    return None if (source, partitions) == (now.source.with_partitions(None), now.partitions) else now
+    table, partitions = recorded.record.with_partitions(None), recorded.partitions
+    return None if (table, partitions) == (now.record.with_partitions(None), now.partitions) else now
 
 
 def _quoted(name: str) -> str:
@@ -171,11 +171,11 @@ class LakebloomSource(DataSource):
         return SourceOptions.parse(self.options, self.location, self.storage)
 
     @cached_property
-    def _table(self) -> SourceRecord:
+    def _table(self) -> TableRecord:
         if self._options.current_table is not None:
-            return _require_readable(CurrentTable.from_text(self._options.current_table).source)
+            return _require_readable(CurrentTable.from_text(self._options.current_table).record)
         # Kept from here on: a query can be planned and run even if the index is lost meanwhile.
-        return _require_readable(_index(self._options).snapshot().commit.source)
+        return _require_readable(_index(self._options).snapshot().commit.table)
 
 
 class ReadTask(InputPartition):
@@ -209,7 +209,7 @@ def task_figures(pickled: Sequence[bytes], rows: int | None) -> ScanFigures:
 class LakebloomReader(DataSourceReader):
     """Plans and reads one scan."""
 
-    def __init__(self, options: SourceOptions, table: SourceRecord, schema_json: str) -> None:
+    def __init__(self, options: SourceOptions, table: TableRecord, schema_json: str) -> None:
         schema = SourceSchema(table)
         self._options = options
         self._table = table
@@ -327,7 +327,7 @@ def _index(options: SourceOptions) -> Reader:
     return Reader(Catalog(options.location, options.storage).index(options.index))
 
 
-def _require_readable(table: SourceRecord) -> SourceRecord:
+def _require_readable(table: TableRecord) -> TableRecord:
     unreachable = next((uri for uri in table.locations if not reachable(uri)), None)
     if table.format == "parquet" and unreachable is None:
         return table

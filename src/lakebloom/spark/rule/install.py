@@ -156,7 +156,7 @@ class Skipping:
         described = [
             {
                 "name": commit.config.name,
-                "locations": places_of(commit.source),
+                "locations": places_of(commit.table),
                 "columns": [column.path for column in commit.config.columns],
                 "global": commit.config.global_filter,
             }

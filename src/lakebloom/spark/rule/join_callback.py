@@ -114,8 +114,8 @@ class JoinCallback(Callback):
 
 def _same_values(snapshot: Snapshot, reading: Reading, column: ColumnPath) -> bool:
     """Tell whether the query reads exactly the values that were indexed, in their own type."""
-    if why_not(snapshot.commit.source, reading) is not None:
+    if why_not(snapshot.commit.table, reading) is not None:
         return False
-    schema, found = reading.read_schema([snapshot.commit.source]), resolver(snapshot)(column)
+    schema, found = reading.read_schema([snapshot.commit.table]), resolver(snapshot)(column)
     types = [known.type for known in snapshot.commit.config.columns if known.path == found]
     return len(types) == 1 and schema.reads_as(column, types[0]) and not schema.has_default(column)

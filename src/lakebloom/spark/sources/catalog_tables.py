@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
     from lakebloom.index.snapshot import Snapshot
-    from lakebloom.store.records import SourceRecord
+    from lakebloom.store.records import TableRecord
 
 __all__ = ["CatalogTables", "quoted"]
 
@@ -56,21 +56,21 @@ class CatalogTables:
 
     def of_snapshot(self, snapshot: Snapshot) -> CurrentTable:
         """Return the table of an index as it is now."""
-        return self.current(snapshot.commit.source)
+        return self.current(snapshot.commit.table)
 
-    def current(self, source: SourceRecord) -> CurrentTable:
+    def current(self, table: TableRecord) -> CurrentTable:
         """Return a table as it is now; a path does not change.
 
         Raises NotFoundError for a table that the session's catalog does not have, and UnsupportedSourceError for a
         table that can no longer be indexed.
         """
-        if source.catalog is None:
-            return CurrentTable(source)
-        name = source.catalog.name
+        if table.catalog is None:
+            return CurrentTable(table)
+        name = table.catalog.name
         described = self._described(name)
         kept = self._tables.get(name)
-        if kept is None or kept[0] is not described or kept[1].source.with_partitions(None) != _now(source, described):
-            self._tables[name] = kept = described, _table(source, described)
+        if kept is None or kept[0] is not described or kept[1].record.with_partitions(None) != _now(table, described):
+            self._tables[name] = kept = described, _table(table, described)
         return kept[1]
 
     def _described(self, name: tuple[str, ...]) -> _Described:
@@ -103,34 +103,34 @@ def quoted(name: Sequence[str]) -> str:
     return ".".join("`" + part.replace("`", "``") + "`" for part in name)
 
 
-def _now(source: SourceRecord, described: _Described) -> SourceRecord:
+def _now(table: TableRecord, described: _Described) -> TableRecord:
     """Return the record of a table as the catalog describes it, without its partitions."""
     return msgspec.structs.replace(
-        source.with_partitions(None),
+        table.with_partitions(None),
         locations=(escape(from_decoded(described.location)),),
-        schema_json=source.schema_json if _same_fields(source, described) else described.schema,
-        partition_columns=described.columns or source.partition_columns,
+        schema_json=table.schema_json if _same_fields(table, described) else described.schema,
+        partition_columns=described.columns or table.partition_columns,
     )
 
 
-def _table(source: SourceRecord, described: _Described) -> CurrentTable:
-    name = quoted(source.catalog.name) if source.catalog is not None else ""
-    if described.provider.lower() not in (source.format, "hive"):
+def _table(record: TableRecord, described: _Described) -> CurrentTable:
+    name = quoted(record.catalog.name) if record.catalog is not None else ""
+    if described.provider.lower() not in (record.format, "hive"):
         raise UnsupportedSourceError(
             f"the table {name} is now a different table",
-            found=f"format {described.provider} instead of {source.format}",
+            found=f"format {described.provider} instead of {record.format}",
             hint="delete the index, and create it for the new table",
         )
     partitions = None
     if described.partitions is not None:
         found = [(from_decoded(location or ""), values) for location, *values in described.partitions]
         partitions = PartitionList.of(name, from_decoded(described.location), found)
-    return CurrentTable(_now(source, described), partitions)
+    return CurrentTable(_now(record, described), partitions)
 
 
-def _same_fields(source: SourceRecord, described: _Described) -> bool:
+def _same_fields(table: TableRecord, described: _Described) -> bool:
     """Return whether a table has the recorded columns. Nullability is ignored: Spark writes it in several ways."""
-    return source.schema.field_types == TableSchema.parse(described.schema).field_types
+    return table.schema.field_types == TableSchema.parse(described.schema).field_types
 
 
 def _described_by_sql(spark: SparkSession, name: tuple[str, ...]) -> _Described:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lakebloom.store.records import SourceRecord
+    from lakebloom.store.records import TableRecord
 
 __all__ = ["configured", "reading_as_built", "session_values"]
 
@@ -43,25 +43,25 @@ def _value(spark: SparkSession, key: str) -> str | None:
 
 
 @contextmanager
-def reading_as_built(spark: SparkSession, source: SourceRecord) -> Iterator[None]:
+def reading_as_built(spark: SparkSession, record: TableRecord) -> Iterator[None]:
     """Make the session read files as when the index was created, until the block ends.
 
     Raises UnsupportedSessionError if this version or configuration of Spark cannot.
     """
-    wanted: dict[str, str | None] = {CASE_SENSITIVE: str(source.case_sensitive).lower()}
-    now = session_values(spark, source.format)
+    wanted: dict[str, str | None] = {CASE_SENSITIVE: str(record.case_sensitive).lower()}
+    now = session_values(spark, record.format)
     for setting in CHANGES:
-        if source.format in setting.formats:
-            target = source.settings.get(setting.key, setting.standard)
+        if record.format in setting.formats:
+            target = record.settings.get(setting.key, setting.standard)
             if setting.value(now[setting.key]) != target:
                 wanted[setting.key] = target
-    unlisted = {key for key in {*now, *source.settings} if key not in HARMLESS and is_of(source.format, key)}
-    wanted.update((key, source.settings.get(key)) for key in unlisted.difference(keys(source.format)))
+    unlisted = {key for key in {*now, *record.settings} if key not in HARMLESS and is_of(record.format, key)}
+    wanted.update((key, record.settings.get(key)) for key in unlisted.difference(keys(record.format)))
     with configured(spark, wanted):
-        after = session_values(spark, source.format)
+        after = session_values(spark, record.format)
         for setting in CHANGES:
-            if source.format in setting.formats:
-                found, target = setting.value(after[setting.key]), source.settings.get(setting.key, setting.standard)
+            if record.format in setting.formats:
+                found, target = setting.value(after[setting.key]), record.settings.get(setting.key, setting.standard)
                 if found != target:
                     raise UnsupportedSessionError(
                         "this session cannot read the table as it was read when the index was created",

@@ -28,7 +28,7 @@ from lakebloom.spark.sources.connect import connect_scan
 from lakebloom.spark.sources.file_scan import DEFAULT_FORMAT
 from lakebloom.spark.sources.reader_conf import CASE_SENSITIVE, session_values
 from lakebloom.storage.uri import to_local_path
-from lakebloom.store.records import CatalogRecord, SourceRecord
+from lakebloom.store.records import CatalogRecord, TableRecord
 from lakebloom.tables.formats.recognise import TABLE_FORMATS, owned_by
 from lakebloom.tables.listing.glob import escape
 from lakebloom.tables.listing.listing import list_files
@@ -57,7 +57,7 @@ def is_connect(spark: SparkSession | DataFrame) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
-def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None = None) -> SourceRecord:
+def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None = None) -> TableRecord:
     """Return the record of a source. ``options`` are those of object stores.
 
     Raises UnsupportedSourceError, NotFoundError, NoFilesError, DataFileError or InvalidArgumentError.
@@ -95,11 +95,11 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
         scan = connect_scan(spark, frame) if is_connect(spark) else classic_scan(frame)
     _require_all_files(scan.options)
     _require_no_secrets(scan.options)
-    return SourceRecord(
+    return TableRecord(
         format=scan.format,
         locations=scan.locations,
         options={key: value for key, value in scan.options.items() if key.lower() not in _PATH_OPTIONS},
-        table=table or scan.table,
+        name=table or scan.table,
         schema_json=schema_json,
         partition_columns=scan.partition_columns,
         catalog=None if scan.catalog_name is None else CatalogRecord(scan.catalog_name),
@@ -125,12 +125,12 @@ def load(spark: SparkSession, path: str, format: str) -> DataFrame:
         return spark.read.format(format).load(path)
 
 
-def reopened(spark: SparkSession, source: SourceRecord) -> DataFrame | str:
-    """Return a recorded source as a DataFrame, path or name. Raises the errors of ``resolve``."""
-    if source.table is not None:
-        return source.table
-    with _translated(source.locations[0] if source.locations else None, source.format):
-        return spark.read.format(source.format).options(**source.options).load(list(source.locations))
+def reopened(spark: SparkSession, table: TableRecord) -> DataFrame | str:
+    """Return a recorded table as a DataFrame, path or name. Raises the errors of ``resolve``."""
+    if table.name is not None:
+        return table.name
+    with _translated(table.locations[0] if table.locations else None, table.format):
+        return spark.read.format(table.format).options(**table.options).load(list(table.locations))
 
 
 def _looks_like_path(text: str) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, IntArray, UnitFilters
     from lakebloom.predicate.spark_types import SparkType
-    from lakebloom.store.records import SourceRecord
+    from lakebloom.store.records import TableRecord
     from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.schema import TableSchema
 
@@ -38,7 +38,7 @@ class ReadSchema:
         file_format: str,
         schema: TableSchema,
         *,
-        built: Sequence[SourceRecord] = (),
+        built: Sequence[TableRecord] = (),
         temporal_differs: bool = False,
     ) -> None:
         """``built``: the tables when they were indexed; ``temporal_differs``: the query reads dates differently."""
