@@ -103,6 +103,9 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.lakebloom.query.timeoutMs", "600000")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
+        # As Spark 4 does: Spark 3.5 refuses to write dates before 1582.
+        .config("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
+        .config("spark.sql.parquet.int96RebaseModeInWrite", "CORRECTED")
         # Many small queries: the second compiler and parallel collectors cost more than they give.
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .getOrCreate()

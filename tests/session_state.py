@@ -49,9 +49,8 @@ class SessionState:
 
     def _activate(self) -> None:
         """Make the session the one that Spark and Python mean when they say "the active session"."""
-        java = type(self._spark)._get_j_spark_session_class(self._spark._jvm)
-        java.setActiveSession(self._session)
-        java.setDefaultSession(self._session)
+        self._session.setActiveSession(self._session)  # static, in a class that is not the same in all versions
+        self._session.setDefaultSession(self._session)
         type(self._spark)._activeSession = self._spark
 
     def _conf(self) -> Any:

@@ -17,6 +17,7 @@ from lakebloom import Lakebloom
 from lakebloom.predicate.reasons import Reason
 from tests.hints.registry import Registry
 from tests.hints.world import FILES, World
+from tests.spark.needs import HAS_COLLATIONS
 from tests.spark.skipping.support import configured
 from tests.spark.skipping.test_failures import Hanging
 from tests.spark.support import fresh_name, reopen, write
@@ -45,6 +46,8 @@ def _(world: World) -> None:
 
 @case("COLLATION")
 def _(world: World) -> None:
+    if not HAS_COLLATIONS:
+        pytest.skip("needs collations (Spark 4.0)")
     world.index("by_s", ["s"])
     lower = world.spark.read.schema("k BIGINT, s STRING COLLATE UTF8_LCASE").parquet(str(world.table))
     world.meets(lower.where("s = 'S7'"))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lakebloom import Lakebloom
+from tests.spark.needs import HAS_DATA_SOURCE
 from tests.spark.support import fresh_name
 
 if TYPE_CHECKING:
@@ -42,5 +43,7 @@ def database(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 def source(spark: SparkSession, lake: Lakebloom) -> Lakebloom:
     """The same, whose data source the session knows."""
+    if not HAS_DATA_SOURCE:
+        pytest.skip("needs data sources in Python (Spark 4.0)")
     lake.register_source()
     return lake

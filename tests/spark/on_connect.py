@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -48,11 +49,12 @@ def _alone(lake: Lakebloom, asked: Any) -> list[dict[str, Any]]:
     return Lakebloom(location=lake.location).lookup("parts", asked).to_pylist()
 
 
-def main(directory: Path) -> dict[str, Any]:
+def main(directory: Path, remote: str) -> dict[str, Any]:
     from pyspark.sql import SparkSession
 
+    os.environ["SPARK_TESTING"] = "1"  # a free port: other tests may have a server of their own
     warnings.simplefilter("ignore")  # Connect warns of settings that the running server does not change
-    builder = SparkSession.builder.remote("local[2]").config("spark.sql.warehouse.dir", str(directory / "warehouse"))
+    builder = SparkSession.builder.remote(remote).config("spark.sql.warehouse.dir", str(directory / "warehouse"))
     spark = builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()
     found: dict[str, Any] = {"session": type(spark).__module__}
     table = keys(directory / "a b%20/t", range(100), range(100, 200), range(200, 300))
@@ -137,4 +139,4 @@ def main(directory: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]))))  # noqa: T201
+    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2])))  # noqa: T201

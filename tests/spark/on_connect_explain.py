@@ -68,14 +68,14 @@ def _figures(lake: Lakebloom) -> list[int | None]:
     return [scan.files, scan.files_read, scan.rows_read]
 
 
-def main(directory: Path) -> list[Any]:
+def main(directory: Path, remote: str) -> list[Any]:
     from pyspark.sql import SparkSession
 
     os.environ["SPARK_TESTING"] = "1"  # a free port: other tests may have a server of their own
     warnings.simplefilter("ignore")  # Connect warns of settings that the running server does not change
-    spark = SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    spark = SparkSession.builder.remote(remote).config("spark.sql.shuffle.partitions", "2").getOrCreate()
     return list(_explained(spark, Lakebloom(spark, directory / "indexes"), directory))
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]))))  # noqa: T201
+    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2])))  # noqa: T201

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,60 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+_CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
+
+
+@contextmanager
+def connect_server(directory: Path) -> Iterator[str]:
+    """Where to connect to: a server that the client starts, or one of the environment LAKEBLOOM_CONNECT_SERVER.
+
+    The latter is what clients need that bring no Spark: it names the Python of an environment that has one.
+    """
+    python = os.environ.get("LAKEBLOOM_CONNECT_SERVER")
+    if python is None:
+        yield "local[2]"
+        return
+    (home,) = Path(python).parents[1].glob("lib/python*/site-packages/pyspark")
+    port = free_port()
+    settings = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
+        "spark.sql.shuffle.partitions": "4",
+        "spark.ui.enabled": "false",
+    }
+    directory.mkdir(parents=True, exist_ok=True)
+    command = [f"{home}/bin/spark-submit", "--class", _CONNECT, "--master", "local[2]"]
+    for key, value in settings.items():
+        command += ["--conf", f"{key}={value}"]
+    with (directory / "server.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, "spark-internal"],
+            env={**environment(), "SPARK_HOME": str(home), "PYSPARK_PYTHON": python},
+            cwd=directory,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        wait_for(port, process)
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def wait_for(port: int, process: subprocess.Popen[bytes] | None = None) -> None:
+    """Wait until a process listens."""
+    for _ in range(1200):
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            assert process is None or process.poll() is None, "the process has ended; see its log"
+            time.sleep(0.1)
+    raise AssertionError("nobody listens")
 
 
 @contextmanager

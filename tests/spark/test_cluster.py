@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import time
 from contextlib import ExitStack
 from typing import Any
 
@@ -29,20 +27,10 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             cluster.enter_context(processes.daemon(f"{_DEPLOY}.{class_name}", directory / name, *common, *arguments))
 
         start("master", "master.Master", "--port", str(port))
-        _wait_for(port)
+        processes.wait_for(port)
         for name in ("first", "second"):
             start(name, "worker.Worker", "--cores", "1", "--memory", "1g", f"spark://127.0.0.1:{port}")
         return processes.run("tests.spark.on_cluster", f"spark://127.0.0.1:{port}", str(directory))
-
-
-def _wait_for(port: int) -> None:
-    for _ in range(600):
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.1)
-    raise AssertionError("the master does not listen")
 
 
 def test_indexes(found: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.spark import processes
+from tests.spark.needs import needs_connect
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@needs_connect
 def test_connect(tmp_path: Path) -> None:
-    found = processes.run("tests.spark.on_connect", str(tmp_path))
+    with processes.connect_server(tmp_path) as remote:
+        found = processes.run("tests.spark.on_connect", str(tmp_path), remote)
     assert found["session"].startswith("pyspark.sql.connect")
     assert found["path"] == [3, 300, ["1.parquet"]]
     assert found["refresh"] == [1, False]
@@ -54,8 +57,10 @@ def test_connect(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@needs_connect
 def test_connect_tells_what_was_read(tmp_path: Path) -> None:
-    told, errors = processes.run("tests.spark.on_connect_explain", str(tmp_path))
+    with processes.connect_server(tmp_path) as remote:
+        told, errors = processes.run("tests.spark.on_connect_explain", str(tmp_path), remote)
     assert told == {
         "claims": [[3, 2], [3, 2], [3, 1]],
         "figures": [True, 2, [3, 2, 2], [None, None, 2]],  # what a later plan would read is not what was read

@@ -11,6 +11,7 @@ from lakebloom import BloomIndexConfig, Lakebloom
 from lakebloom.errors import InvalidArgumentError, UnsupportedSessionError
 from lakebloom.index.query.scan_reports import Use
 from lakebloom.predicate.reasons import Reason
+from tests.spark.needs import needs_data_source
 from tests.spark.support import write
 
 if TYPE_CHECKING:
@@ -285,6 +286,7 @@ def test_what_is_no_query(lake: Lakebloom, frame: DataFrame) -> None:
     assert (scan.files, scan.files_kept, scan.use) == (FILES, 1, Use.FULL)
 
 
+@needs_data_source
 def test_the_data_source_is_explained_and_counted(lake: Lakebloom, spark: SparkSession, tmp_path: Path) -> None:
     for file in range(4):
         keys = list(range(file * 100, file * 100 + 100))

@@ -20,6 +20,7 @@ from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, StaleInd
 from lakebloom.predicate.reasons import Reason
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.spark.build.expressions import canonical_hash
+from tests.spark.needs import to_arrow
 from tests.spark.skipping.support import configured
 from tests.spark.support import fresh_name, rule_of, write
 
@@ -254,7 +255,7 @@ def test_every_type_has_the_hash_of_the_index(spark: SparkSession, ansi: str) ->
         for name, values in COLUMNS.items():
             frame = spark.createDataFrame([(value,) for value in values], f"v {name}")
             found = [row.h for row in frame.select(canonical_hash(F.col("v"), name).alias("h")).collect()]
-            array = frame.toArrow()["v"].combine_chunks()
+            array = to_arrow(frame)["v"].combine_chunks()
             hashes, _ = hash_array(array)
             expected = [
                 None if value is None else int(h) for value, h in zip(values, hashes.view(np.int64), strict=True)

@@ -8,10 +8,12 @@ _CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\].*")
 _TRACEBACK = "Traceback (most recent call last)"
 _RAISED = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)\b")
 """How the last line of a Python traceback begins."""
+_CALLING = "An error occurred while calling "
+_LOST = re.compile(r"Lost task \S+ in stage .*? executor \S+?\): (.+)")
 
 
 def cause(error: Exception) -> str:
-    """Return the last line of the worker's traceback, or the line with Spark's error condition, or the first line.
+    """Return the last line of the worker's traceback, or the line with Spark's error condition, or the first message.
 
     >>> cause(Exception("An error occurred\\n: org.apache.spark.SparkException: [PATH_NOT_FOUND] No such path: x"))
     '[PATH_NOT_FOUND] No such path: x'
@@ -23,4 +25,11 @@ def cause(error: Exception) -> str:
         if raised is not None:
             return raised
     conditions = (_CONDITION.search(line) for line in lines)
-    return next((found.group() for found in conditions if found), lines[0])
+    return next((found.group() for found in conditions if found), _message(lines))
+
+
+def _message(lines: list[str]) -> str:
+    """Return the first line that is a message: py4j says before it which call failed, Spark which task."""
+    first = lines[1] if len(lines) > 1 and lines[0].startswith(_CALLING) else lines[0]
+    lost = _LOST.search(first)
+    return (lost[1] if lost else first).removeprefix(": ")

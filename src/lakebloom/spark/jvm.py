@@ -22,7 +22,7 @@ def new_object(spark: SparkSession, name: str, *arguments: Any) -> Any:
     given = gateway.jvm.java.util.ArrayList()
     for argument in arguments:  # py4j can put a Python proxy into a list, but not into a gateway array
         given.add(argument)
-    return _class_loader(gateway).loadClass(f"{PACKAGE}.{name}").getConstructors()[0].newInstance(given.toArray())
+    return _class_loader(spark).loadClass(f"{PACKAGE}.{name}").getConstructors()[0].newInstance(given.toArray())
 
 
 def is_stopped(spark: SparkSession) -> bool:
@@ -33,13 +33,15 @@ def is_stopped(spark: SparkSession) -> bool:
         return True
 
 
-def _class_loader(gateway: Any) -> Any:
+def _class_loader(spark: Any) -> Any:
+    gateway = spark.sparkContext._gateway
     if gateway not in _LOADERS:
         jvm = gateway.jvm
         scala = str(jvm.scala.util.Properties.versionNumberString())
+        session = str(spark._jsparkSession.getClass().getName())
         sources = jvm.org.codehaus.commons.compiler.util.resource.MapResourceFinder()
         for file in files("lakebloom.spark.rule").joinpath("java").iterdir():
-            text = java_source(file.read_text(encoding="utf-8"), scala)
+            text = java_source(file.read_text(encoding="utf-8"), scala, session)
             sources.addResource(f"{PACKAGE.replace('.', '/')}/{file.name}", text)
         context = jvm.java.lang.Thread.currentThread().getContextClassLoader()
         _LOADERS[gateway] = jvm.org.codehaus.janino.JavaSourceClassLoader(context, sources, "UTF-8")

@@ -30,11 +30,13 @@ __all__ = [
 
 _SEPARATOR, _ARROW = "\0", " -> "
 """Scala prints a map as ``key -> value``. Printing takes one call to the JVM; one call for each key takes a second."""
-_SCALA_2_12 = {
-    "import scala.collection.immutable.Seq;": "import scala.collection.Seq;",
-    "import org.apache.spark.sql.classic.SparkSession;": "import org.apache.spark.sql.SparkSession;",
+_SCALA_2_12 = {"import scala.collection.immutable.Seq;": "import scala.collection.Seq;"}
+"""Scala 2.12 has another Seq than 2.13."""
+_SPARK_3 = {
+    "org.apache.spark.sql.classic.SparkSession": "org.apache.spark.sql.SparkSession",
+    "((StringType) type).supportsBinaryEquality()": "true",
 }
-"""Names that differ in Spark 3.5: Scala 2.12 has another Seq, and there is one class of sessions."""
+"""Spark 3.5 has one kind of session, and no collations."""
 
 
 def require_connect(spark: SparkSession) -> None:
@@ -108,15 +110,18 @@ def scala_sequence(spark: SparkSession, items: list[Any]) -> Any:
     return jvm.PythonUtils.toSeq(wanted)
 
 
-def java_source(text: str, scala: str) -> str:
-    """Return a Java source adapted to this version of Scala.
+def java_source(text: str, scala: str, session: str) -> str:
+    """Return a Java source for a version of Scala and a class of sessions.
 
-    >>> java_source("import scala.collection.immutable.Seq;", "2.12.18")
+    >>> java_source("import scala.collection.immutable.Seq;", "2.12.18", "org.apache.spark.sql.SparkSession")
     'import scala.collection.Seq;'
     """
-    if scala.startswith("2.12."):
-        for newer, older in _SCALA_2_12.items():
-            text = text.replace(newer, older)
+    swaps = {
+        **(_SCALA_2_12 if scala.startswith("2.12.") else {}),
+        **(_SPARK_3 if session == "org.apache.spark.sql.SparkSession" else {}),
+    }
+    for newer, older in swaps.items():
+        text = text.replace(newer, older)
     return text
 
 

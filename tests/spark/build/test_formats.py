@@ -11,6 +11,7 @@ import pytest
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import BuildFailedError, DataFileError, InvalidArgumentError, UnsupportedSourceError
 from lakebloom.spark.build.spark_reader import read_files
+from lakebloom.spark.versions import session_settings
 from lakebloom.store.records import TableRecord
 from lakebloom.tables.file_identity import TableFile
 from tests.spark.support import indexed, kept, unit_filters
@@ -71,10 +72,10 @@ def test_the_session_stays_as_it_was(
     if chosen is not None:
         spark.conf.set(key, chosen)
         request.addfinalizer(lambda: spark.conf.unset(key))
-    before = dict(spark.conf.getAll)
+    before = session_settings(spark)
     append(spark, tmp_path / "t", "orc", 0, 10)
     lake.create_index(spark.read.orc(str(tmp_path / "t")), BY_VALUE)
-    assert dict(spark.conf.getAll) == before
+    assert session_settings(spark) == before
     assert before.get(key) == chosen
 
 

@@ -12,6 +12,7 @@ from lakebloom import BloomIndexConfig, Lakebloom, hash_values
 from lakebloom.errors import InvalidArgumentError
 from lakebloom.spark.build.expressions import canonical_hash
 from lakebloom.tables.columns import arrow_type
+from tests.spark.needs import needs_widening, to_arrow
 from tests.spark.support import UnitFilter, unit_filters, write
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def test_hashes_of_spark(spark: SparkSession, table: Path) -> None:
     names = list(COLUMNS)
     frame = spark.read.parquet(str(table))
     hashed = [canonical_hash(frame[name], COLUMNS[name][0]).alias(f"hash_{name}") for name in names]
-    found = frame.select(*names, *hashed).toArrow()
+    found = to_arrow(frame.select(*names, *hashed))
     for name in names:
         values = found[name].cast(arrow_type(COLUMNS[name][0])).combine_chunks()
         expected = hash_values(values.drop_null())
@@ -141,6 +142,7 @@ def test_nans_and_zeros_of_any_bits(spark: SparkSession, lake: Lakebloom, tmp_pa
 
 
 @pytest.mark.usefixtures("through_spark")
+@needs_widening
 def test_widened_and_missing_columns(spark: SparkSession, lake: Lakebloom, tmp_path: Path) -> None:
     write(tmp_path / "t/0.parquet", {"k": pa.array([1, 2, None], pa.int32())})
     write(tmp_path / "t/1.parquet", {"k": pa.array([1, 2, None], pa.int64()), "v": pa.array(["a", "b", "c"])})

@@ -47,7 +47,9 @@ EVERY_TYPE = """
 PATIENT = {"timeoutMs": "600000"}
 """No test depends on time: the source has a limit of its own, after which it reads all files."""
 
-has_push_down = pytest.mark.skipif(not hasattr(datasource, "EqualTo"), reason="Spark 4.0 pushes nothing")
+has_push_down = pytest.mark.skipif(
+    not hasattr(datasource, "EqualTo"), reason="needs conditions that Spark pushes to data sources (Spark 4.1)"
+)
 
 
 def through(spark: SparkSession, index: str, **options: str) -> DataFrame:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from lakebloom.spark.versions import session_settings
 from tests.spark.skipping.support import configured
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def _quick(spark: SparkSession) -> Iterator[None]:
 def _as_it_was(spark: SparkSession) -> Iterator[None]:
     """No test may leave a rule or a setting behind."""
     session: Any = spark
-    before = dict(spark.conf.getAll)
+    before = session_settings(spark)
     yield
     assert session._jsparkSession.experimental().extraOptimizations().size() == 0
-    assert dict(spark.conf.getAll) == before
+    assert session_settings(spark) == before

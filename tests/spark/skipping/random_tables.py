@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from lakebloom.tables.columns import format_name
 from tests.predicate.sql_text import spark_literal, to_sql
 from tests.predicate.strategies import INDEXED, SCHEMA, TYPES, leaves, literals_of, table_of
+from tests.spark.needs import possible
 
 if TYPE_CHECKING:
     from lakebloom.predicate.tree import Predicate
@@ -110,7 +111,7 @@ def _files(columns: list[ColumnPath]) -> st.SearchStrategy[RandomFile]:
 
 def _conditions(columns: list[ColumnPath]) -> st.SearchStrategy[str]:
     known = {column[0] for column in columns}
-    others = [text for text, needed in OTHER_CONDITIONS.items() if known.issuperset(needed.split())]
+    others = [text for text in possible(OTHER_CONDITIONS) if known.issuperset(OTHER_CONDITIONS[text].split())]
     own_type = leaves([column for column in columns if column in INDEXED], literals_of).map(_sql)
     leaf = st.one_of(own_type, own_type, own_type, leaves(columns).map(_sql), st.sampled_from(others))
 
