@@ -165,7 +165,7 @@ def test_another_table_of_the_same_name(spark: SparkSession, lake: Lakebloom, da
         lake.refresh_index("i")
     spark.sql(f"DROP TABLE {table}")
     spark.sql(f"CREATE TABLE {table} (k STRING) USING csv LOCATION '{tmp_path}/fifth'")
-    with pytest.raises(UnsupportedSourceError, match="another one by now; found format csv"):
+    with pytest.raises(UnsupportedSourceError, match="now a different table; found format csv"):
         lake.lookup("i", col("k") == "k1")
 
 
