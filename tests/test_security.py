@@ -47,6 +47,7 @@ QUIET = """
 """
 
 
+@pytest.mark.slow
 def test_no_module_opens_a_port(tmp_path: Path) -> None:
     asked = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(QUIET), str(tmp_path)], capture_output=True, text=True, cwd=PROJECT

@@ -30,6 +30,8 @@ f.insert([1, 2, 3])
 print(f.to_bytes().hex(), f.might_contain([1, 2, 3, 4]).tolist())
 """
 
+pytestmark = pytest.mark.slow  # most start a process that compiles
+
 
 def run(package_parent: Path, cache_dir: Path) -> str:
     """Return what compiled kernels of the package in this directory print, with machine code cached in another."""

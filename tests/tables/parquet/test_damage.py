@@ -31,7 +31,7 @@ def whole(tmp_path: Path) -> Path:
 def test_what_is_no_parquet_file(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(content)
-    with pytest.raises(NotParquetError, match=r"a\.parquet is no Parquet file"):
+    with pytest.raises(NotParquetError, match=r"a\.parquet is not a Parquet file"):
         read(path, x="string")
 
 

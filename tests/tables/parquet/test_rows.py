@@ -112,7 +112,7 @@ def _pairs(items: Any) -> list[Any] | None:
     ],
 )
 def test_what_spark_reads_otherwise_is_refused(tmp_path: Path, columns: dict[str, Any], kind: Any) -> None:
-    with pytest.raises(UnsupportedTypeError, match=r"column c.*query the table itself"):
+    with pytest.raises(UnsupportedTypeError, match=r"column c.*query the table with Spark"):
         read(tmp_path, columns, ("c", kind))
 
 
