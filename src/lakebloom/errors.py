@@ -317,8 +317,10 @@ class ColumnNotFoundError(SourceError):
     code = "UNKNOWN_COLUMN"
 
     @classmethod
-    def among(cls, wanted: str, names: Sequence[str], *, where: str = "the table") -> ColumnNotFoundError:
-        """Return the error for a name that is not among these.
+    def among(
+        cls, wanted: str, names: Sequence[str], *, where: str = "the table", below: Sequence[str] = ()
+    ) -> ColumnNotFoundError:
+        """Return the error for a name that is not among these. ``below`` are those inside a struct of this name.
 
         >>> print(ColumnNotFoundError.among("user", ["user_id", "day"]))
         [UNKNOWN_COLUMN] the table has no column user; found columns user_id, day. Hint: did you mean user_id?
@@ -329,7 +331,7 @@ class ColumnNotFoundError(SourceError):
         return cls(
             f"{where} has no column {wanted}",
             found=f"columns {_some(names)}" if names else "no columns",
-            hint=f"did you mean {close[0]}?" if close else "name one of these" if names else "",
+            hint=f"did you mean {_some(below or close)}?" if below or close else "name one of these" if names else "",
         )
 
     @classmethod

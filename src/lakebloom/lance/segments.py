@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakebloom.errors import ColumnNotFoundError, IndexFormatError, IndexNotFoundError, UnsupportedSourceError
+from lakebloom.errors import IndexFormatError, IndexNotFoundError, UnsupportedSourceError
 from lakebloom.lance.index_file import FILE_NAME
-from lakebloom.tables.columns import ColumnPath, format_name, parse_name
+from lakebloom.tables.columns import ColumnNames, ColumnPath, format_name, parse_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,18 +93,9 @@ def find_index(dataset: LanceDataset, name: str) -> DatasetIndex:
 
 def find_column(dataset: LanceDataset, name: str) -> DatasetColumn:
     """Return a column by its name. Raises ColumnNotFoundError."""
-    columns = list(leaves(dataset))
-    wanted = parse_name(name)
-    found = next((column for column in columns if parse_name(column.name) == wanted), None)
-    if found is not None:
-        return found
-    names = [column.name for column in columns]
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    raise ColumnNotFoundError(
-        f"the dataset {dataset.uri} has no column {name}",
-        found=f"columns {', '.join(names)}",
-        hint=f"did you mean {close[0]}?" if close else "name one of these",
-    )
+    columns = {parse_name(column.name): column for column in leaves(dataset)}
+    names = ColumnNames(columns, case_sensitive=True)
+    return columns[names.require(parse_name(name), where=f"the dataset {dataset.uri}")]
 
 
 def leaves(dataset: LanceDataset) -> Iterator[DatasetColumn]:

@@ -295,11 +295,7 @@ def _find(footer: Footer, name: str, uri: str) -> Leaf:
     if number is None:
         number = find_leaf(paths, wanted, case_sensitive=False)
     if number is None:
-        raise ColumnNotFoundError(
-            f"{uri} has no column {name}",
-            found=", ".join(map(format_name, paths[:20])) + (", …" if len(paths) > 20 else ""),
-            hint="name a leaf: s.k of a struct, l.list.element of a list",
-        )
+        raise ColumnNotFoundError.among(name, [format_name(path) for path in paths], where=uri)
     return footer.leaves[number]
 
 

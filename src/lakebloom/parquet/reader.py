@@ -6,17 +6,16 @@ column without filters costs nothing beyond the footer.
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakebloom.errors import ColumnNotFoundError, CorruptFooterError, FilterFormatError, typed_call
+from lakebloom.errors import CorruptFooterError, FilterFormatError, typed_call
 from lakebloom.parquet.embedded_filter import EmbeddedFilter
 from lakebloom.parquet.metadata import Metadata, read_metadata
 from lakebloom.parquet.open_file import open_file
 from lakebloom.parquet.probes import probe_for
-from lakebloom.tables.columns import format_name, parse_name
+from lakebloom.tables.columns import ColumnNames, format_name, parse_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,20 +141,10 @@ def _locate(file: OpenFile, metadata: Metadata, row_group: int, leaf: Leaf) -> E
 
 def find_leaf(leaves: Sequence[Leaf], name: str) -> Leaf:
     """Return the column of this name, in Spark's convention. Raises ColumnNotFoundError."""
-    path = parse_name(name)
-    named = [leaf for leaf in leaves if leaf.path == path]
-    if len(named) == 1:
-        return named[0]
-    below = [format_name(leaf.path) for leaf in leaves if leaf.path[: len(path)] == path]
-    names = [format_name(leaf.path) for leaf in leaves]
-    close = below or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    if named:
-        raise ColumnNotFoundError(f"the file has several columns {name}", hint="rewrite it with different names")
-    raise ColumnNotFoundError(
-        f"the file has no column {name}",
-        found=f"columns {_shortened(names)}",
-        hint=f"did you mean {_shortened(close)}?" if close else "name one of these",
-    )
+    names = ColumnNames([leaf.path for leaf in leaves], case_sensitive=True)
+    path = names.require(parse_name(name), where="the file")
+    (number,) = names.matches(path)
+    return leaves[number]
 
 
 def _shortened(names: Sequence[str]) -> str:

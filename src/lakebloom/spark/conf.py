@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from lakebloom.index.settings import PREFIX, Settings
 from lakebloom.spark.versions import session_settings
+from lakebloom.tables.columns import ColumnNames
+from lakebloom.tables.reader_settings import CASE_SENSITIVE
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _PLACE = re.compile(r"((?:[\w+.-]+:)?(?://[^/]*)?)(/*)(.*?)/*", re.DOTALL)
 """A scheme and an authority, slashes, and a path."""
@@ -18,6 +20,17 @@ _PLACE = re.compile(r"((?:[\w+.-]+:)?(?://[^/]*)?)(/*)(.*?)/*", re.DOTALL)
 def settings_of(spark: SparkSession) -> Settings:
     """Return the session's settings. Raises InvalidArgumentError for an unknown key."""
     return Settings.parse({key: value for key, value in session_settings(spark).items() if key.startswith(PREFIX)})
+
+
+def is_case_sensitive(spark: SparkSession) -> bool:
+    """Return whether the session compares names of columns with regard to case."""
+    return str(spark.conf.get(CASE_SENSITIVE, "false")).lower() == "true"
+
+
+def column_of(frame: DataFrame, name: str, where: str) -> str:
+    """Return the column of a DataFrame that a name means. Raises ColumnNotFoundError."""
+    names = ColumnNames([(column,) for column in frame.columns], case_sensitive=is_case_sensitive(frame.sparkSession))
+    return names.require((name,), where=where)[0]
 
 
 def default_location(spark: SparkSession) -> str:

@@ -13,11 +13,12 @@ from lakebloom.index.query.scans import LOG
 from lakebloom.predicate.column import col
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import And
+from lakebloom.spark.conf import column_of
 from lakebloom.spark.connect_reads import sources_of
 from lakebloom.spark.data_source.source import source_reader
 from lakebloom.spark.error_cause import cause
 from lakebloom.spark.sources.connect import connect_scan
-from lakebloom.tables.columns import ColumnNames, format_name
+from lakebloom.tables.columns import ColumnNames, folded_name, format_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +58,7 @@ def read_by_keys(
         raise InvalidArgumentError("a join needs at least one column", found="none", hint='on="user_id"')
     indexed, small = sides
     types = [dict(side.dtypes) for side in sides]
-    names = [_name(side, column) for column in columns for side in sides]
+    names = [column_of(side, column, "a side of the join") for column in columns for side in sides]
     pairs = list(zip(names[::2], names[1::2], strict=True))
     traced = _traced(spark, indexed, [mine for mine, _ in pairs], commits)
     parts: list[Predicate] = [] if traced.predicate is None else [traced.predicate]
@@ -74,12 +75,6 @@ def read_by_keys(
     return found
 
 
-def _name(side: DataFrame, column: str) -> str:
-    case_sensitive = str(side.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
-    names = ColumnNames([(name,) for name in side.columns], case_sensitive=case_sensitive)
-    return names.require((column,), where="a side of the join")[0]
-
-
 def _traced(
     spark: SparkSession, frame: DataFrame, columns: Sequence[str], commits: Mapping[str, Commit | Exception]
 ) -> _Traced:
@@ -92,8 +87,9 @@ def _traced(
         reader = source_reader(spark, sources[0])
         return _Traced(reader.index, reader.where, reader.columns)
     active = {name: e for name, e in commits.items() if not isinstance(e, Exception) and e.state == "active"}
+    wanted = ColumnNames([(column,) for column in columns], case_sensitive=False)
     known = {
-        name: {path[0].lower() for path in _paths(commit)} & {c.lower() for c in columns}
+        name: {folded_name(path[:1]) for path in _paths(commit) if wanted.matches(path[:1])}
         for name, commit in active.items()
     }
     best = max((name for name in known if known[name]), key=lambda name: len(known[name]), default=None)

@@ -11,8 +11,9 @@ from lakebloom.index.query.scans import LOG
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.spark_types import Kind, spark_type
 from lakebloom.spark.build.expressions import LONG_DIGITS, canonical_hash, might_contain
+from lakebloom.spark.conf import column_of
 from lakebloom.spark.versions import words_column
-from lakebloom.tables.columns import ColumnNames, format_name
+from lakebloom.tables.columns import format_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +77,7 @@ def pruned_by_keys(
         raise InvalidArgumentError("a join needs at least one column", found="none", hint='on="user_id"')
     for column in columns:
         for frame in (indexed, small):
-            _require_column(frame, column)
+            column_of(frame, column, "a side of the join")
         # Collect one key more than the limit, to see that there are too many.
         some = small.select(column).where(small[column].isNotNull()).distinct().limit(settings.join_max_keys + 1)
         pruned = skipping.without_partners(indexed, column, some)
@@ -92,12 +93,6 @@ def pruned_by_keys(
         else:
             LOG.warning("prune_join on %s leaves out no file, %s: %s", column, pruned.value, pruned.meaning)
     return indexed
-
-
-def _require_column(frame: DataFrame, column: str) -> None:
-    case_sensitive = str(frame.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
-    names = ColumnNames([(name,) for name in frame.columns], case_sensitive=case_sensitive)
-    names.require((column,), where="a side of the join")
 
 
 def filter_words(f: Sbbf) -> np.ndarray[tuple[int], np.dtype[np.int32]]:

@@ -144,7 +144,8 @@ class ColumnNames:
             return found
         doubtful = self._doubtful(wanted if self.case_sensitive else folded_name(wanted))
         if doubtful is None:
-            raise ColumnNotFoundError.among(format_name(wanted), self.texts, where=where)
+            below = [format_name(path) for path in self._paths if path[: len(wanted)] == wanted]
+            raise ColumnNotFoundError.among(format_name(wanted), self.texts, where=where, below=below)
         several = [format_name(self._paths[number]) for number in self._found[doubtful]]
         raise ColumnNotFoundError.ambiguous(format_name(wanted[: len(doubtful)]), several, where=where)
 

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 __all__ = [
+    "CASE_SENSITIVE",
     "CHANGES",
     "HARMLESS",
     "Matters",
@@ -29,6 +30,8 @@ __all__ = [
     "with_options",
 ]
 
+CASE_SENSITIVE = "spark.sql.caseSensitive"
+"""Whether names of columns are compared with regard to case."""
 TEXT = frozenset({"csv", "json", "xml"})
 LINES = TEXT | {"text"}
 ALL = LINES | {"parquet", "orc", "avro"}

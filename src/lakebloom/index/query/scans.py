@@ -27,7 +27,7 @@ from lakebloom.predicate.prune.prune import Pruner
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import Predicate, columns
 from lakebloom.storage.metered import Metered
-from lakebloom.tables.reader_settings import Matters, differing, with_options
+from lakebloom.tables.reader_settings import CASE_SENSITIVE, Matters, differing, with_options
 from lakebloom.tables.schema import TableSchema
 from lakebloom.tables.spark_schema import StructType
 from lakebloom.tuning import HOPELESS
@@ -47,7 +47,6 @@ __all__ = ["PrunedFiles", "Reading", "ScanPruner", "Unanswered", "why_not"]
 LOG = logging.getLogger("lakebloom")
 _REST_S = 30.0
 """How long an index is left alone after it did not answer in time."""
-_CASE_SENSITIVE = "spark.sql.caseSensitive"
 _REBASING = ("datetimerebasemode", "int96rebasemode")
 """Options of Parquet and Avro for old dates and timestamps."""
 _NOT_ABOUT_VALUES = frozenset({"path", "paths", "basepath", "mergeschema", "serialization.format"})
@@ -65,7 +64,7 @@ class Reading(msgspec.Struct, frozen=True):
     @property
     def case_sensitive(self) -> bool:
         """Whether the query's column names are case-sensitive."""
-        return self.session.get(_CASE_SENSITIVE, "false") == "true"
+        return self.session.get(CASE_SENSITIVE, "false") == "true"
 
     @property
     def columns(self) -> TableSchema:
@@ -154,7 +153,7 @@ def _differences(table: TableRecord, reading: Reading) -> str:
         if _concerns(matters, table, reading)
     ]
     if table.case_sensitive != reading.case_sensitive:
-        found.append(f"{_CASE_SENSITIVE} was {str(table.case_sensitive).lower()}")
+        found.append(f"{CASE_SENSITIVE} was {str(table.case_sensitive).lower()}")
     return "; ".join(found)
 
 

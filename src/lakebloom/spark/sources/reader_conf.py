@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakebloom.errors import UnsupportedSessionError
 from lakebloom.spark.versions import session_settings
-from lakebloom.tables.reader_settings import CHANGES, HARMLESS, is_of, keys
+from lakebloom.tables.reader_settings import CASE_SENSITIVE, CHANGES, HARMLESS, is_of, keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from lakebloom.store.records import TableRecord
 
 __all__ = ["configured", "reading_as_built", "session_values"]
-
-CASE_SENSITIVE = "spark.sql.caseSensitive"
 
 
 def session_values(spark: SparkSession, file_format: str) -> dict[str, str | None]:

@@ -22,11 +22,12 @@ from lakebloom.errors import (
     UnsupportedSourceError,
 )
 from lakebloom.index.arguments import kind_of
+from lakebloom.spark.conf import is_case_sensitive
 from lakebloom.spark.error_cause import cause
 from lakebloom.spark.sources.classic import classic_scan
 from lakebloom.spark.sources.connect import connect_scan
 from lakebloom.spark.sources.file_scan import DEFAULT_FORMAT
-from lakebloom.spark.sources.reader_conf import CASE_SENSITIVE, session_values
+from lakebloom.spark.sources.reader_conf import session_values
 from lakebloom.storage.uri import to_local_path
 from lakebloom.store.records import CatalogRecord, TableRecord
 from lakebloom.tables.formats.recognise import TABLE_FORMATS, owned_by
@@ -103,7 +104,7 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
         schema_json=schema_json,
         partition_columns=scan.partition_columns,
         catalog=None if scan.catalog_name is None else CatalogRecord(scan.catalog_name),
-        case_sensitive=str(spark.conf.get(CASE_SENSITIVE, "false")).lower() == "true",
+        case_sensitive=is_case_sensitive(spark),
         settings=recorded(scan.format, with_options(scan.format, session_values(spark, scan.format), scan.options)),
     )
 

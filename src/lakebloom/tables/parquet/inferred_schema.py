@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow import types as pt
 
+from lakebloom.tables.columns import ColumnNames
 from lakebloom.tables.schema import TableSchema
 from lakebloom.tables.spark_schema import ArrayType, Field, MapType, Metadata, StructType, parse_struct
 
@@ -46,8 +47,8 @@ def inferred_schema(metadata: Any, partition_columns: Sequence[str]) -> TableSch
     """
     written = (metadata.metadata or {}).get(_WRITTEN_BY_SPARK)
     fields = parse_struct(written).fields if written is not None else _of_parquet(metadata)
-    own = {field.name.lower() for field in fields}
-    added = [_field(name, "string") for name in partition_columns if name.lower() not in own]
+    own = ColumnNames([(field.name,) for field in fields], case_sensitive=False)
+    added = [_field(name, "string") for name in partition_columns if not own.matches((name,))]
     return TableSchema(StructType((*fields, *added)))
 
 
