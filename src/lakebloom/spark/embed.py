@@ -7,17 +7,15 @@ again. For an index of lakebloom these files have changed: refresh it afterwards
 
 from __future__ import annotations
 
-import pickle
 import threading
 import time
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
-import pyarrow as pa
 
 from lakebloom.display.progress import Progress, shown
 from lakebloom.display.tables import Printable
@@ -27,7 +25,7 @@ from lakebloom.index.operation import new_operation_id
 from lakebloom.parquet.embedding import column_names, embed
 from lakebloom.sbbf import sizing
 from lakebloom.spark.build.job import failures_named, interruptible, parallelism
-from lakebloom.spark.build.results import RESULT_SCHEMA, row
+from lakebloom.spark.build.tasks import answers
 from lakebloom.tables.listing.listing import list_files
 from lakebloom.tuning import PROGRESS_INTERVAL_S
 
@@ -110,7 +108,7 @@ def embed_lake(
             failures_named("the Spark job that embeds filters failed"),
             interruptible(spark, f"lakebloom-{new_operation_id()}"),
         ):
-            results = _run(spark, shards, request)
+            results = answers(spark, shards, partial(embed_shard, request), _Result)
         spark.catalog.refreshByPath(location)
         report = _summary(location, results, time.perf_counter() - started)
         if tell is not None:
@@ -118,20 +116,7 @@ def embed_lake(
     return report
 
 
-def _run(spark: SparkSession, shards: Sequence[Shard], request: _Request) -> list[_Result]:
-    packed = tuple(zlib.compress(pickle.dumps(shard), 1) for shard in shards)
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                result = embed_shard(pickle.loads(zlib.decompress(packed[number])), request)
-                yield row("result", "", number, msgspec.json.encode(result))
-
-    tasks = spark.range(0, len(shards), 1, len(shards)).mapInArrow(run, RESULT_SCHEMA)
-    return [msgspec.json.decode(bytes(answer["payload"]), type=_Result) for answer in tasks.collect()]
-
-
-def embed_shard(shard: Shard, request: _Request) -> _Result:
+def embed_shard(request: _Request, shard: Shard) -> _Result:
     """Embed filters into the files of one shard, in a task. A task that is tried again replaces its own filters."""
     reports, skipped = [], []
     for file in shard.files:

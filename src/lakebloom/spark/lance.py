@@ -7,15 +7,12 @@ driver. A task that is tried again writes another segment. Only segments that ta
 
 from __future__ import annotations
 
-import pickle
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import msgspec
-import pyarrow as pa
 
 from lakebloom.display.tables import Printable
 from lakebloom.errors import LakebloomError, NoFilesError
@@ -27,7 +24,7 @@ from lakebloom.lance.segments import DatasetColumn, find_column
 from lakebloom.lance.zones import require_type
 from lakebloom.sbbf import sizing
 from lakebloom.spark.build.job import failures_named, parallelism
-from lakebloom.spark.build.results import RESULT_SCHEMA, row
+from lakebloom.spark.build.tasks import answers
 from lakebloom.tuning import LANCE_TASK_ROWS
 
 if TYPE_CHECKING:
@@ -114,7 +111,7 @@ def build_index(
     if not shards:
         raise NoFilesError(f"the dataset {job.uri} has no rows", hint="write some before it is indexed")
     with failures_named("the Spark job that builds the Lance index failed"):
-        built = _run(spark, shards, job)
+        built = answers(spark, shards, partial(build_shard, job), BuiltSegment)
     version, sizes = _commit(opened, name, found, built, segments, storage_options)
     return LanceIndexReport(
         dataset=job.uri,
@@ -150,24 +147,7 @@ def _shards(dataset: LanceDataset, at_once: int) -> list[list[int]]:
     return list(shards.values())
 
 
-def _run(spark: SparkSession, shards: Sequence[Sequence[int]], job: _Job) -> list[BuiltSegment]:
-    packed = pickle.dumps((list(shards), job))
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                fragments, told = pickle.loads(packed)
-                built = build_shard(fragments[number], told)
-                yield row("result", "", number, msgspec.json.encode(built))
-
-    answers = spark.range(0, len(shards), 1, len(shards)).mapInArrow(run, RESULT_SCHEMA).collect()
-    return [
-        msgspec.json.decode(bytes(answer["payload"]), type=BuiltSegment)
-        for answer in sorted(answers, key=lambda answer: int(answer["number"]))
-    ]
-
-
-def build_shard(fragment_ids: Sequence[int], job: _Job) -> BuiltSegment:
+def build_shard(job: _Job, fragment_ids: Sequence[int]) -> BuiltSegment:
     """Write the segment of one shard of fragments, in a task."""
     dataset = open_dataset(job.uri, job.storage_options, job.version)
     return build_segment(dataset, find_column(dataset, job.column), fragment_ids, job.plan, job.storage_options)

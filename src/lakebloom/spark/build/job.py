@@ -7,11 +7,10 @@ give the same filters, byte for byte.
 
 from __future__ import annotations
 
-import pickle
 import re
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,8 +25,9 @@ from lakebloom.sbbf.kernels.choose import load_compiled
 from lakebloom.spark.build.changed_files import settled, with_rejected, without_changed
 from lakebloom.spark.build.global_filters import GlobalFilters, merge_partials, partial_rows
 from lakebloom.spark.build.progress import progress_of, watch
-from lakebloom.spark.build.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
+from lakebloom.spark.build.results import CapturedFiles, captured_rows, result_row
 from lakebloom.spark.build.spark_reader import scan_tasks, session_for_scan, with_empty
+from lakebloom.spark.build.tasks import shard_tasks
 from lakebloom.spark.error_cause import cause
 from lakebloom.spark.sources.catalog_tables import CatalogTables
 from lakebloom.spark.sources.listing import list_table, reachable
@@ -248,16 +248,7 @@ def _gathered(rows: list[Any], storage: Storage, plan: BuildPlan) -> BuildResult
 
 
 def _parquet_tasks(spark: SparkSession, plan: BuildPlan, shards: Sequence[Shard], *, capture: bool) -> DataFrame:
-    # The closure of a DataFrame sends all shards to every task, but a task unpacks only its own: reading 100,000
-    # file names takes a third of a second, in each of hundreds of tasks.
-    packed = tuple(zlib.compress(pickle.dumps(shard), 1) for shard in shards)
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from run_shard(plan, pickle.loads(zlib.decompress(packed[number])), capture=capture)
-
-    return spark.range(0, len(shards), 1, len(shards)).mapInArrow(run, RESULT_SCHEMA)
+    return shard_tasks(spark, shards, partial(run_shard, plan, capture=capture))
 
 
 def run_shard(plan: BuildPlan, shard: Shard, *, capture: bool) -> Iterator[pa.RecordBatch]:

@@ -8,9 +8,7 @@ Rows are sorted by file, so that a task gets whole files one after the other.
 from __future__ import annotations
 
 import json
-import pickle
 import time
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,6 +26,7 @@ from lakebloom.sbbf.kernels.choose import load_compiled
 from lakebloom.spark.build.expressions import canonical_hash
 from lakebloom.spark.build.global_filters import partial_rows
 from lakebloom.spark.build.results import RESULT_SCHEMA, CapturedFiles, captured_rows, result_row
+from lakebloom.spark.build.tasks import PackedShards
 from lakebloom.spark.sources.reader_conf import configured, reading_as_built
 from lakebloom.spark.sources.resolve import is_connect
 from lakebloom.spark.versions import metadata_column
@@ -65,8 +64,7 @@ def scan_tasks(
     # One partition has whole shards. The scanning task looks up the shard of each file.
     rows = frame.select(path, *columns).mapInArrow(_Numbered(places), _numbered_schema(plan))
     ordered = rows.repartition(len(shards), "shard").sortWithinPartitions("shard", "file")
-    packed = tuple(zlib.compress(pickle.dumps(shard), 1) for shard in shards)
-    return ordered.mapInArrow(_ShardTask(plan, packed, capture), RESULT_SCHEMA)
+    return ordered.mapInArrow(_ShardTask(plan, PackedShards(shards), capture), RESULT_SCHEMA)
 
 
 @contextmanager
@@ -150,7 +148,7 @@ class _ShardTask:
     """Builds the segments of the shards that arrive, sorted by shard and file."""
 
     plan: BuildPlan
-    shards: tuple[bytes, ...]
+    shards: PackedShards[Shard]
     capture: bool
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -162,8 +160,7 @@ class _ShardTask:
                 if current is None or current.shard.number != number:
                     if current is not None:
                         yield from current.finish()
-                    shard = pickle.loads(zlib.decompress(self.shards[number]))
-                    current = _ScannedSegment(self.plan, shard, capture=self.capture)
+                    current = _ScannedSegment(self.plan, self.shards[number], capture=self.capture)
                 current.add(part)
         if current is not None:
             yield from current.finish()
