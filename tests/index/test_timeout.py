@@ -16,7 +16,6 @@ from lakebloom.index.timeout import side_by_side, within
 from lakebloom.predicate.reasons import Reason
 from lakebloom.tables.listing import inventory
 from lakebloom.tables.listing.inventory import Inventory
-from lakebloom.tables.spark_schema import Field, StructType
 from tests.index.lake import Lake
 from tests.spark.support import write
 
@@ -72,7 +71,7 @@ class Meeting:
 
 READING = Reading(
     "parquet",
-    StructType((Field("k", "long"),)),
+    '{"type": "struct", "fields": [{"name": "k", "type": "long", "nullable": true, "metadata": {}}]}',
     {},
     {},
     col("k") == 3,

@@ -180,7 +180,7 @@ class TestStaysOut:
         query = orders.join(spark.read.parquet(str(tmp_path / "t")), "k")
         assert query.count() == 6
         assert lake.explain(query).joins == ()
-        assert rule_of(lake).joins.asked == 0
+        assert rule_of(lake).joins.calls == 0
         lake.disable()
 
 

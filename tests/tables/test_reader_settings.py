@@ -10,7 +10,6 @@ from lakebloom.index.query.scans import Reading, why_not
 from lakebloom.predicate.reasons import Reason
 from lakebloom.store.records import TableRecord
 from lakebloom.tables.reader_settings import ALL, CHANGES, HARMLESS, Matters, keys, recorded, unusual
-from lakebloom.tables.spark_schema import parse_struct
 
 PLAIN = {"type": "struct", "fields": [{"name": "k", "type": "string", "nullable": True, "metadata": {}}]}
 WITH_IDS = {"fields": [{**PLAIN["fields"][0], "metadata": {"parquet.field.id": 1}}]}  # type: ignore[dict-item]
@@ -21,10 +20,10 @@ SCHEMAS = {Matters.FIELD_IDS: WITH_IDS, Matters.DEFAULTS: WITH_DEFAULTS}
 Session = dict[str, str | None]
 
 
-def reason(file_format: str, built: Session, asked: Session, schema: object) -> Reason | None:
+def reason(file_format: str, built: Session, read: Session, schema: object) -> Reason | None:
     settings = recorded(file_format, built)
     source = TableRecord(file_format, ("file:///t",), schema_json=json.dumps(schema), settings=settings)
-    return why_not(source, Reading(file_format, parse_struct(json.dumps(schema)), {}, asked, None))
+    return why_not(source, Reading(file_format, json.dumps(schema), {}, read))
 
 
 @pytest.mark.parametrize("setting", CHANGES, ids=lambda setting: setting.key)
@@ -60,7 +59,7 @@ def test_options_win_over_the_session() -> None:
     key = "spark.sql.parquet.fieldId.read.enabled"
     for option, expected in (("true", Reason.READ_DIFFERS), ("false", None)):
         other = "false" if option == "true" else "true"
-        reading = Reading("parquet", parse_struct(json.dumps(WITH_IDS)), {key: option}, {key: other}, None)
+        reading = Reading("parquet", json.dumps(WITH_IDS), {key: option}, {key: other})
         assert why_not(source, reading) is expected
 
 

@@ -186,8 +186,8 @@ class Queries(Maintaining, Reading):
 
     def _rule(self) -> Skipping:
         from lakebloom.index.query.scans import ScanPruner
+        from lakebloom.spark.rule.callback import JoinCallback
         from lakebloom.spark.rule.install import Skipping, require_classic
-        from lakebloom.spark.rule.join_callback import JoinCallback
 
         spark = require_classic(self._spark)
         if self._skipping is None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from lakebloom.errors import BuildFailedError, LakebloomError, UnsupportedSessionError
 from lakebloom.index.maintain.auto_refresh import AutoRefresh, Written, indexes_over
 from lakebloom.spark.error_cause import cause
 from lakebloom.spark.jvm import is_stopped, new_object
-from lakebloom.spark.rule.callback import Callback, exposed, new_secret, withdraw
+from lakebloom.spark.rule.callback import Callback
+from lakebloom.spark.rule.exposed import exposed, new_secret, withdraw
 from lakebloom.spark.sources.resolve import is_connect
 from lakebloom.storage import from_decoded
 
@@ -55,7 +54,7 @@ class WriteWatch:
         ensure_callback_server_started(self._spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
         self.background = AutoRefresh(self._indexes, self._refresh)
         secret = new_secret()
-        self._exposed = exposed(_Written(self.background), secret)
+        self._exposed = exposed(_WriteCallback(self.background), secret)
         self._java = new_object(spark, "WriteWatch", self._spark._jsparkSession, self._exposed, secret)
 
     def start(self) -> None:
@@ -115,23 +114,23 @@ class WriteWatch:
                 yield from_decoded(location)
 
 
-class _Written(Callback):
+class _WriteCallback(Callback[Written]):
     """What Java calls after a write."""
+
+    kind = Written
 
     def __init__(self, background: AutoRefresh) -> None:
         super().__init__()
         self._background = background
 
-    def apply(self, question: str) -> str:
-        """Record the write. Never raises, never waits."""
-        self.asked += 1
-        try:
-            told = msgspec.json.decode(question, type=Written)
-            self._background.wrote(Written(tuple(_canonical(told.paths)), told.tables))
-        except Exception as error:
-            problem = repr(error)
-            self.warn_once(problem, "a write was not noticed, and refreshes no index: %s", problem)
-        return ""
+    def reply(self, request: Written) -> None:
+        """Note the write. Never waits."""
+        self._background.wrote(Written(tuple(_canonical(request.paths)), request.tables))
+
+    def failure(self, request: Written | None, error: Exception) -> None:
+        """Log that the write was not noticed."""
+        problem = repr(error)
+        self.warn_once(problem, "a write was not noticed, and refreshes no index: %s", problem)
 
 
 def _canonical(paths: Iterable[str]) -> Iterator[str]:

@@ -11,7 +11,8 @@ import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.predicate.tree import to_json
-from lakebloom.spark.rule.callback import Callback, exposed, new_secret
+from lakebloom.spark.rule.callback import Callback
+from lakebloom.spark.rule.exposed import exposed, new_secret
 from tests.spark.skipping.support import files_read, skipping
 from tests.spark.support import write
 
@@ -21,10 +22,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class Echo(Callback):
-    def apply(self, question: str) -> str:
-        self.asked += 1
-        return question
+class Echo(Callback[Any]):
+    def apply(self, text: str) -> str:
+        self.calls += 1
+        return text
+
+    def reply(self, request: Any) -> None: ...
+
+    def failure(self, request: Any, error: Exception) -> None: ...
 
 
 SECRET = new_secret()
@@ -50,7 +55,7 @@ WRONG: list[tuple[Any, ...]] = [
 def test_a_call_without_the_secret_is_answered_with_nothing(given: tuple[Any, ...]) -> None:
     echo = Echo()
     assert getattr(exposed(echo, SECRET), "apply")(*given) == ""  # noqa: B009
-    assert echo.asked == 0
+    assert echo.calls == 0
 
 
 def test_a_call_with_the_secret_is_answered() -> None:
@@ -65,7 +70,7 @@ def test_secrets_differ() -> None:
 
 def test_nothing_but_apply_is_reachable() -> None:
     reached = exposed(Echo(), SECRET)
-    names = {*dir(type(reached)), *dir(Callback), *vars(Echo()), "_scan_pruner", "__dict__", "__globals__"}
+    names = {*dir(type(reached)), *dir(Callback), *vars(Echo()), "scan_pruner", "__dict__", "__globals__"}
     assert [name for name in sorted(names) if callable(getattr(reached, name, None))] == ["__class__", "apply"]
     assert getattr(reached, "__class__")() is None  # noqa: B009
     for change in (setattr, delattr):
@@ -98,9 +103,9 @@ class Stranger:
 
 def test_a_stranger_learns_and_changes_nothing(spark: SparkSession, lake: Lakebloom, table: Path) -> None:
     frame = spark.read.parquet(str(table))
-    question = {
+    request = {
         "format": "parquet",
-        "schema": json.loads(frame.schema.json()),
+        "schema": frame.schema.json(),
         "options": {},
         "session": {},
         "predicate": json.loads(to_json(col("k") == 3)),
@@ -109,16 +114,16 @@ def test_a_stranger_learns_and_changes_nothing(spark: SparkSession, lake: Lakebl
     }
     with skipping(lake):
         assert lake._skipping is not None
-        asked = lake._skipping.callback.asked, lake._skipping.joins.asked
+        calls = lake._skipping.callback.calls, lake._skipping.joins.calls
         stranger = Stranger(spark)
         gateway: Any = spark.sparkContext._gateway
         numbers = [int(name[1:]) for name in gateway.gateway_property.pool.dict if name[1:].isdigit()]
         for number in numbers[-2:]:  # the two callbacks of this lake
-            for arguments in ([json.dumps(question)], ["", json.dumps(question)], [json.dumps(question)] * 2):
+            for arguments in ([json.dumps(request)], ["", json.dumps(request)], [json.dumps(request)] * 2):
                 assert stranger.call(number, "apply", *arguments) == "!ys"
-            for method in ("__setattr__", "__init__", "__getattribute__", "__class__", "_scan_pruner", "Java", "asked"):
-                assert stranger.call(number, method, "_scan_pruner", "gone").startswith("!x"), method
-        assert (lake._skipping.callback.asked, lake._skipping.joins.asked) == asked
+            for method in ("__setattr__", "__init__", "__getattribute__", "__class__", "scan_pruner", "Java", "calls"):
+                assert stranger.call(number, method, "scan_pruner", "gone").startswith("!x"), method
+        assert (lake._skipping.callback.calls, lake._skipping.joins.calls) == calls
         assert files_read(frame.where("k = 13")) == ["3.parquet"]
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -349,24 +347,3 @@ def test_random_small_sides_lose_no_row(spark: SparkSession, lake: Lakebloom, ev
         with skipping(lake):
             found = rows(query())
         assert found == rows(query()), (step, how, on, flipped, [steps.index(change) for change in chosen])
-
-
-def test_reasons_of_java_are_those_of_python() -> None:
-    java = files("lakebloom.spark.rule").joinpath("java")
-    text = "\n".join(
-        java.joinpath(f"{name}.java").read_text(encoding="utf-8")
-        for name in (
-            "Keys",
-            "KeyRows",
-            "KeySearch",
-            "Origin",
-            "Target",
-            "Partners",
-            "PruneJoin",
-            "JoinCandidate",
-            "Joins",
-        )
-    )
-    codes = set(re.findall(r'"([A-Z]+(?:_[A-Z]+)+)"', text))
-    assert {"KEYS_AT_RUN_TIME", "CACHE_NOT_FILLED", "TOO_MANY_KEYS", "KEY_COMPUTED", "NOT_REPEATABLE"} <= codes
-    assert codes <= set(Reason.__members__)

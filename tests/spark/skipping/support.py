@@ -129,12 +129,12 @@ def trees(lake: Lakebloom, frame: DataFrame) -> list[Any]:
     """What the scans of a query ask, each as a predicate tree; None where there is no condition."""
     jdf: Any = frame._jdf
     described = json.loads(rule_of(lake).rule.describe(jdf.queryExecution().optimizedPlan()))
-    return [scan["question"]["predicate"] for scan in described]
+    return [scan["reading"].get("predicate") for scan in described]
 
 
 def callbacks(lake: Lakebloom) -> int:
-    """How often Python was asked so far."""
-    return 0 if lake._skipping is None else rule_of(lake).callback.asked
+    """How often Java called Python so far."""
+    return 0 if lake._skipping is None else rule_of(lake).callback.calls
 
 
 def size_of(frame: DataFrame) -> int:

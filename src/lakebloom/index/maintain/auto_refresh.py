@@ -27,7 +27,7 @@ _LOG = logging.getLogger("lakebloom")
 _NAME = "lakebloom-auto-refresh"
 
 
-class Written(msgspec.Struct, frozen=True):
+class Written(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A write of a session: its places."""
 
     paths: tuple[str, ...] = ()

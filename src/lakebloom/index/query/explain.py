@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 __all__ = [
     "DescribedScan",
     "Note",
+    "Seen",
+    "UnprunedJoin",
     "covering",
     "explain",
     "index_report",
@@ -53,19 +55,26 @@ class Note(msgspec.Struct, frozen=True, omit_defaults=True):
 
     indexes: tuple[IndexReport, ...] = ()
     parts: tuple[PartReport, ...] = ()
-    asked: bool = False
-    """Whether any index was queried. False if none has a column of the condition."""
-    there: tuple[str, ...] = ()
-    """All indexes that Java knew."""
 
     @classmethod
     def of(cls, answers: Sequence[PrunedFiles | Unanswered]) -> Note:
         """Return what to keep of some results."""
         pruned_files = [answer for answer in answers if isinstance(answer, PrunedFiles)]
-        return cls(tuple(map(index_report, answers)), parts_of(pruned_files), asked=True)
+        return cls(tuple(map(index_report, answers)), parts_of(pruned_files))
 
 
-class DescribedJoin(msgspec.Struct, frozen=True):
+class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What happened while the query was planned, if no file of a scan is skipped because of its condition."""
+
+    there: tuple[str, ...] = ()
+    """All indexes that Java knew."""
+    note: Note | None = None
+    """What the indexes decided; None if none has a column of the condition."""
+    failure: str | None = None
+    """The error that stopped the rule."""
+
+
+class UnprunedJoin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A join whose other side's keys could have skipped files of a scan; see ``JoinKeysReport``."""
 
     join: str
@@ -81,25 +90,24 @@ class DescribedJoin(msgspec.Struct, frozen=True):
         return JoinKeysReport(self.join, self.side, self.column, self.key, reason, self.message)
 
 
-class DescribedScan(msgspec.Struct, frozen=True):
+class DescribedScan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A scan of an optimized plan. A scan of Spark's cache has only ``cached``, its text."""
 
     table: str | None = None
     roots: tuple[str, ...] = ()
-    listing: str = ""
     plain: bool = False
-    question: Reading | None = None
+    reading: Reading | None = None
     files: tuple[tuple[str, int, int, str | None], ...] = ()
     """Path, size, modification time, and the ETag if Spark has it."""
     states: str = ""
     """What the plan does with each file: # read, . skipped, ? new, ! changed."""
     keys: tuple[Predicate, ...] = ()
     """The keys of joins that also decided about files."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     """What this lake's indexes decided, if files are skipped because of it."""
-    asked: tuple[Predicate, ...] = ()
+    predicates: tuple[Predicate, ...] = ()
     """The predicates of these decisions, in the same order."""
-    seen: str | None = None
+    seen: Seen | None = None
     """What they decided, if no file is skipped because of it; None if the plan was made without them."""
     others: tuple[str, ...] = ()
     """The indexes of other Lakebloom objects that skip files."""
@@ -112,7 +120,7 @@ class DescribedScan(msgspec.Struct, frozen=True):
     needs_all_rows: bool = False
     """Whether an operator above the condition, or between it and the files, needs every row."""
     cached: str | None = None
-    joins: tuple[DescribedJoin, ...] = ()
+    joins: tuple[UnprunedJoin, ...] = ()
     """The joins that skip none of its files, although an index has their key."""
     source: dict[str, str] | None = None
     """The options of a scan of lakebloom's data source."""
@@ -142,7 +150,7 @@ def explain(
     )
 
 
-def _with_joins(report: ScanReport, described: Sequence[DescribedJoin]) -> ScanReport:
+def _with_joins(report: ScanReport, described: Sequence[UnprunedJoin]) -> ScanReport:
     """Add why joins skip nothing. If nothing else is skipped either, that is the reason to show."""
     if not described:
         return report
@@ -213,21 +221,21 @@ class _Explained:
         return replace(report, indexes=tuple(index for index in report.indexes if index.reason is not Reason.DELETED))
 
     def _explained(self, report: ScanReport) -> ScanReport:
-        if not self.scan.plain or self.scan.question is None:
+        if not self.scan.plain or self.scan.reading is None:
             return replace(report, reasons=(Reason.UNSUPPORTED_TABLE,))
         if self.scan.notes:
-            return self._as_planned(report, self.scan.question)
+            return self._as_planned(report, self.scan.reading)
         if self.scan.needs_all_rows:
             return replace(report, reasons=(Reason.NEEDS_ALL_ROWS,))
         if self.scan.seen is None:
-            return self._planned_without(report, self.scan.question)
-        return self._planned_without_effect(report, self.scan.question, msgspec.json.decode(self.scan.seen, type=Note))
+            return self._planned_without(report, self.scan.reading)
+        return self._planned_without_effect(report, self.scan.reading, self.scan.seen)
 
     def _as_planned(self, report: ScanReport, reading: Reading) -> ScanReport:
         """Report what the plan skips, by what was decided when it was made."""
-        notes = [msgspec.json.decode(note, type=Note) for note in self.scan.notes]
+        notes = self.scan.notes
         indexes = tuple(dict.fromkeys(index for note in notes for index in note.indexes))
-        readings = [msgspec.structs.replace(reading, predicate=predicate) for predicate in self.scan.asked]
+        readings = [msgspec.structs.replace(reading, predicate=predicate) for predicate in self.scan.predicates]
         told = [self._here(note, each) for note, each in zip(notes, readings, strict=True)]
         parts = merged([part for parts in told for part in parts])
         return with_answers(replace(report, indexes=indexes), parts)
@@ -246,11 +254,12 @@ class _Explained:
         # The indexes have changed: what they did to these files is unknown now.
         return [replace(part, units_asked=0, units_dropped=0, false_positives=0.0) for part in note.parts]
 
-    def _planned_without_effect(self, report: ScanReport, reading: Reading, note: Note) -> ScanReport:
+    def _planned_without_effect(self, report: ScanReport, reading: Reading, seen: Seen) -> ScanReport:
         """Report why nothing is skipped, although the rule handled the scan."""
         now = self.names(self.scan.roots)
-        later = [name for name in now if isinstance(name, str) and name not in note.there]
-        if note.asked:
+        later = [name for name in now if isinstance(name, str) and name not in seen.there]
+        note = _note_of(seen)
+        if note is not None:
             reasons = _why_in_vain(note.indexes, note.parts)
         else:
             answers = self._prune([name for name in now if name not in later], reading)
@@ -289,11 +298,17 @@ class _Explained:
 
     def _reading(self) -> Reading | None:
         """The predicates of the plan: the query's condition, and the keys of joins."""
-        reading, keys = self.scan.question, self.scan.keys
+        reading, keys = self.scan.reading, self.scan.keys
         if reading is None or not keys:
             return reading
         own = [reading.predicate] if reading.predicate is not None else []
         return msgspec.structs.replace(reading, predicate=And((*own, *keys)))
+
+
+def _note_of(seen: Seen) -> Note | None:
+    if seen.failure is None:
+        return seen.note
+    return Note((IndexReport("of this place", reason=Reason.INDEX_UNREADABLE, message=seen.failure),))
 
 
 def with_answers(report: ScanReport, parts: tuple[PartReport, ...]) -> ScanReport:

@@ -29,7 +29,6 @@ from lakebloom.predicate.tree import Predicate, columns
 from lakebloom.storage.metered import Metered
 from lakebloom.tables.reader_settings import CASE_SENSITIVE, Matters, differing, with_options
 from lakebloom.tables.schema import TableSchema
-from lakebloom.tables.spark_schema import StructType
 from lakebloom.tuning import HOPELESS
 
 if TYPE_CHECKING:
@@ -52,14 +51,15 @@ _REBASING = ("datetimerebasemode", "int96rebasemode")
 _NOT_ABOUT_VALUES = frozenset({"path", "paths", "basepath", "mergeschema", "serialization.format"})
 
 
-class Reading(msgspec.Struct, frozen=True):
+class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a query reads files, and its predicate on them, if it has one."""
 
     format: str
-    schema: StructType
+    schema: str
+    """As Spark writes it, JSON."""
     options: dict[str, str]
     session: dict[str, str | None]
-    predicate: Predicate | None
+    predicate: Predicate | None = None
 
     @property
     def case_sensitive(self) -> bool:
@@ -69,7 +69,7 @@ class Reading(msgspec.Struct, frozen=True):
     @property
     def columns(self) -> TableSchema:
         """The columns as the query reads them."""
-        return TableSchema(self.schema, case_sensitive=self.case_sensitive)
+        return TableSchema.parse(self.schema, case_sensitive=self.case_sensitive)
 
     @property
     def settings(self) -> dict[str, str | None]:

@@ -18,11 +18,12 @@ from lakebloom.sbbf.hashing.decimals import min_bytes
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-__all__ = ["LONG_DIGITS", "canonical_hash", "might_contain"]
+__all__ = ["INT_DIGITS", "LONG_DIGITS", "SEED_ZERO", "canonical_hash", "might_contain"]
 
 SEED_ZERO = -365884300664092260
 """The bigint whose hash under Spark's seed 42 is 0."""
-_INT_DIGITS = 9
+INT_DIGITS = 9
+"""Decimals of more digits are hashed as bigint."""
 LONG_DIGITS = 18
 """Decimals with more digits are hashed as bytes, which are computed from the digits."""
 _NINES, _WORDS = 5, 4
@@ -46,7 +47,7 @@ def _decimal_bytes(column: Column, precision: int, scale: int) -> Column:
         return _wide_decimal_bytes(column, precision, scale)
     # The same digits without a decimal point. The product has at most 38 digits, so it is exact.
     whole = column * F.expr(f"CAST('1{'0' * scale}' AS DECIMAL({scale + 1}, 0))")
-    return whole.cast(f"decimal({precision},0)").cast("int" if precision <= _INT_DIGITS else "bigint")
+    return whole.cast(f"decimal({precision},0)").cast("int" if precision <= INT_DIGITS else "bigint")
 
 
 def _wide_decimal_bytes(column: Column, precision: int, scale: int) -> Column:

@@ -1,96 +1,199 @@
-"""What Java may call in Python: one method, behind a secret.
+"""What Java calls while a query is planned: to prune a scan, and for the filter of a join.
 
-py4j's callback port is open to every user of the machine, and PySpark starts it without a token: whoever connects may
-name any object that Python has handed to Java, and any attribute of it. So the object that is handed over has one
-attribute that can be called, ``apply``, and every call carries a secret that only the Java rule of the same Lakebloom
-object knows. A call without it is answered with nothing.
+A callback never raises: whatever goes wrong, its reply says so, and the query reads everything.
 """
 
 from __future__ import annotations
 
 import abc
-import hmac
 import logging
-import secrets
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+
+import msgspec
+import numpy as np
+
+from lakebloom.errors import IndexStateError, StaleIndexError
+from lakebloom.index.query.explain import Note
+from lakebloom.index.query.pruning import resolver
+from lakebloom.index.query.scans import PrunedFiles, Unanswered, why_not
+from lakebloom.index.timeout import within
+from lakebloom.predicate.reasons import Reason
+from lakebloom.spark.joins import filter_words
+from lakebloom.spark.rule.join_sql import join_filter_sql
+from lakebloom.spark.rule.wire import (
+    JoinFilesReply,
+    JoinFilterReply,
+    JoinRequest,
+    KeptFiles,
+    PruneReply,
+    PruneRequest,
+    dump,
+    file_lines,
+    parse,
+)
+from lakebloom.tables.file_identity import spark_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Sequence
 
-__all__ = ["LOG", "Callback", "exposed", "new_secret"]
+    from lakebloom.index.query.join_filters import JoinFilters
+    from lakebloom.index.query.reader import Reader
+    from lakebloom.index.query.scans import Reading, ScanPruner
+    from lakebloom.index.settings import Settings
+    from lakebloom.index.snapshot import Snapshot
+    from lakebloom.tables.columns import ColumnPath
+
+__all__ = ["LOG", "Callback", "JoinCallback", "PruneCallback"]
 
 LOG = logging.getLogger("lakebloom")
-_REACHABLE = ("apply", "Java")
-"""py4j reads ``Java`` to learn which interface an object implements; it cannot be called."""
-_IMPLEMENTED = SimpleNamespace(implements=("java.util.function.BiFunction",))
+MAX_WARNINGS = 100
+"""How many different problems a callback logs; more are not remembered, and not logged."""
+Request = TypeVar("Request", bound=msgspec.Struct)
 
 
-class Callback(abc.ABC):
-    """Answers the questions of the Java side. Questions and answers are JSON."""
+class Callback(abc.ABC, Generic[Request]):
+    """Takes a request of Java and returns the reply, both JSON."""
+
+    kind: ClassVar[type[msgspec.Struct]]
+    """The struct of requests, ``Request``."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.calls = 0
         self._warned: set[str] = set()
 
+    def apply(self, text: str) -> str:
+        """Return the reply. Never raises."""
+        self.calls += 1
+        request: Request | None = None
+        try:
+            request = parse(text, self.kind)  # type: ignore[assignment]
+            reply = self.reply(request)  # type: ignore[arg-type]
+        except Exception as error:
+            reply = self.failure(request, error)
+        return "" if reply is None else dump(reply)
+
     @abc.abstractmethod
-    def apply(self, question: str) -> str:
-        """Return the answer. Never raises."""
+    def reply(self, request: Request) -> msgspec.Struct | None:
+        """Return the reply to a request; None where Java expects none. May raise."""
+
+    @abc.abstractmethod
+    def failure(self, request: Request | None, error: Exception) -> msgspec.Struct | None:
+        """Return the reply for an error; the request is None if it could not be parsed."""
 
     def warn_once(self, about: str, message: str, *arguments: object) -> None:
         """Log a warning, once for each thing that it is about."""
-        if about not in self._warned:
+        if about not in self._warned and len(self._warned) < MAX_WARNINGS:
             self._warned.add(about)
             LOG.warning(message, *arguments)
 
 
-def new_secret() -> str:
-    """Return a secret that nobody guesses."""
-    return secrets.token_urlsafe(32)
+class PruneCallback(Callback[PruneRequest]):
+    """Prunes the files of a scan."""
+
+    kind = PruneRequest
+
+    def __init__(self, scan_pruner: ScanPruner, timeout_s: Callable[[], float]) -> None:
+        super().__init__()
+        self.scan_pruner = scan_pruner
+        self._timeout_s = timeout_s
+
+    def reply(self, request: PruneRequest) -> PruneReply:
+        """Return which files can match."""
+        answers = self.scan_pruner.prune(request.indexes, request, self._timeout_s())
+        useful = [answer for answer in answers if isinstance(answer, PrunedFiles) and answer.has_effect]
+        return _reply([_kept(answer, request.known.get(answer.name)) for answer in useful], answers)
+
+    def failure(self, request: PruneRequest | None, error: Exception) -> PruneReply:
+        """Return that no index decided anything."""
+        problem = repr(error)
+        self.warn_once(problem, "no file is skipped, because of an error: %s", problem)
+        names = () if request is None else request.indexes
+        return _reply([], [Unanswered(name, Reason.INDEX_UNREADABLE, problem) for name in names])
 
 
-def exposed(callback: Callback, secret: str) -> object:
-    """Return what to hand to Java in place of a callback: ``apply(secret, question)``, and nothing else.
-
-    What it needs is in the closure, where py4j, which looks up one attribute, does not get.
-    """
-    expected = secret.encode()
-
-    class Exposed:
-        __slots__ = ()
-        Java = _IMPLEMENTED
-
-        def apply(self, *given: Any) -> str:
-            if not _knows(expected, given):
-                callback.warn_once("secret", "a call to lakebloom's callback without its secret was refused")
-                return ""
-            return callback.apply(given[1])
-
-        def __getattribute__(self, name: str) -> Any:
-            if name == "__class__":  # isinstance asks; what it gets makes None and takes no arguments
-                return type(None)
-            if name not in _REACHABLE:
-                raise AttributeError(name)
-            return object.__getattribute__(self, name)
-
-        def __setattr__(self, name: str, value: object) -> NoReturn:
-            raise AttributeError(name)
-
-        def __delattr__(self, name: str) -> NoReturn:
-            raise AttributeError(name)
-
-    return Exposed()
+def _reply(kept: list[KeptFiles], answers: Sequence[PrunedFiles | Unanswered]) -> PruneReply:
+    reasons = [answer.reason.value for answer in answers if isinstance(answer, Unanswered)]
+    return PruneReply(tuple(kept), Note.of(answers), reasons[-1] if reasons else None)
 
 
-def withdraw(spark: Any, callbacks: Iterable[object]) -> None:
-    """Let Java call these no more, and forget them. A plan that still asks one reads everything."""
-    pool = spark.sparkContext._gateway.gateway_property.pool
-    with pool.lock:
-        for key in [key for key, held in pool.dict.items() if any(held is callback for callback in callbacks)]:
-            del pool.dict[key]
+def _kept(answer: PrunedFiles, known: str | None) -> KeptFiles:
+    bits = np.packbits(answer.kept, bitorder="little").tobytes()
+    files = None if known == answer.fingerprint else file_lines(answer.files)
+    return KeptFiles(answer.name, answer.fingerprint, bits, files, np.flatnonzero(answer.changed).tolist())
 
 
-def _knows(expected: bytes, given: tuple[Any, ...]) -> bool:
-    if len(given) != 2 or not all(isinstance(text, str) for text in given):
-        return False
-    return hmac.compare_digest(expected, given[0].encode(errors="surrogatepass"))
+class JoinCallback(Callback[JoinRequest]):
+    """Hands out the global filters that filter a side of a join."""
+
+    kind = JoinRequest
+
+    def __init__(
+        self,
+        reader: Callable[[str], Reader],
+        filters: JoinFilters,
+        settings: Callable[[], Settings],
+        scan_pruner: ScanPruner,
+    ) -> None:
+        super().__init__()
+        self._scan_pruner = scan_pruner
+        self._reader = reader
+        self._filters = filters
+        self._settings = settings
+
+    def reply(self, request: JoinRequest) -> JoinFilesReply | JoinFilterReply:
+        """Return the files or the filter, in time."""
+        settings = self._settings()
+        if self._scan_pruner.is_resting(request.index):
+            return _refused(Reason.TIMED_OUT)
+        try:
+            return within(settings.query_timeout_ms / 1000, lambda: self._reply(request, settings))
+        except TimeoutError:
+            self._scan_pruner.rest(request.index)
+            raise
+
+    def failure(self, request: JoinRequest | None, error: Exception) -> JoinFilesReply:
+        """Return why the join is not filtered."""
+        if isinstance(error, IndexStateError):
+            return _refused(Reason.DELETED)
+        if isinstance(error, StaleIndexError):
+            return _refused(Reason.STALE_FILTER)
+        reason = Reason.TIMED_OUT if isinstance(error, TimeoutError) else Reason.INDEX_UNREADABLE
+        self.warn_once(reason.value, "a join is not filtered, %s: %s", reason.value, str(error) or repr(error))
+        return _refused(reason)
+
+    def _reply(self, request: JoinRequest, settings: Settings) -> JoinFilesReply | JoinFilterReply:
+        snapshot = self._reader(request.index).snapshot()
+        column_type = _column_type(snapshot, request, request.column)
+        if column_type is None:
+            return _refused(Reason.READ_DIFFERS)
+        if request.missing is None:
+            files = None if request.known == snapshot.fingerprint else file_lines(snapshot.numbered_files[0])
+            return JoinFilesReply(fingerprint=snapshot.fingerprint, files=files)
+        if request.known != snapshot.fingerprint:
+            return _refused(Reason.STALE_FILTER)  # refreshed since, so that other files may be missing
+        missing = [spark_file(*file) for file in request.missing]
+        found = self._filters.of(snapshot, request.column, [*missing, *self._filters.changed(snapshot)], settings)
+        return JoinFilterReply(
+            fingerprint=found.fingerprint,
+            words=None if request.filter == found.fingerprint else filter_words(found.filter).astype("<i4").tobytes(),
+            sql=join_filter_sql(request.mark, column_type, found.filter.num_blocks),
+            rate=found.rate,
+            size_bytes=found.filter.num_bytes,
+            merged=found.files_merged,
+        )
+
+
+def _refused(reason: Reason) -> JoinFilesReply:
+    """Return a refusal: only a reason, which ``JoinFilterReply`` has, too."""
+    return JoinFilesReply(reason=reason.value)
+
+
+def _column_type(snapshot: Snapshot, reading: Reading, column: ColumnPath) -> str | None:
+    """Return the type of a column; None if the query does not read exactly the values that were indexed."""
+    if why_not(snapshot.commit.table, reading) is not None:
+        return None
+    schema, found = reading.read_schema([snapshot.commit.table]), resolver(snapshot)(column)
+    types = [known.type for known in snapshot.commit.config.columns if known.path == found]
+    if len(types) != 1 or not schema.reads_as(column, types[0]) or schema.has_default(column):
+        return None
+    return types[0]

@@ -1,27 +1,35 @@
-"""Skipping files in the queries of a classic session: one optimizer rule, which asks back.
+"""Skips files in the queries of a classic session: one optimizer rule, which calls back.
 
 ``LakebloomRule.java`` sees a condition above files, knows from what ``publish`` told it whether an index may help, and
-only then calls ``_Callback``. Whatever goes wrong on either side, the query reads everything.
+only then calls ``PruneCallback``. Whatever goes wrong on either side, the query reads everything.
 """
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING, Any
-
-import msgspec
-import numpy as np
 
 from lakebloom.errors import UnsupportedSessionError
 from lakebloom.index.current_table import places_of
-from lakebloom.index.query.explain import DescribedScan, Note
 from lakebloom.index.query.query_reports import JoinFigures, JoinReport, LastQuery, ScanFigures
-from lakebloom.index.query.scans import PrunedFiles, Reading, ScanPruner, Unanswered
+from lakebloom.index.settings import KEYS, PREFIX, Settings
 from lakebloom.predicate.reasons import Reason
 from lakebloom.spark.jvm import is_stopped, new_object
-from lakebloom.spark.rule.callback import LOG, Callback, exposed, new_secret, withdraw
-from lakebloom.spark.rule.list_rows import handing_on
-from lakebloom.spark.rule.wire import file_lines
+from lakebloom.spark.rule.callback import LOG, PruneCallback
+from lakebloom.spark.rule.exposed import exposed, new_secret, withdraw
+from lakebloom.spark.rule.list_rows import list_pickles
+from lakebloom.spark.rule.wire import (
+    DescribedJoin,
+    DescribedScan,
+    FinishedJoin,
+    FinishedQuery,
+    FinishedScan,
+    JoinFilter,
+    ListPickle,
+    PublishedIndex,
+    RuleSettings,
+    dump,
+    parse,
+)
 from lakebloom.spark.sources.resolve import is_connect
 from lakebloom.spark.versions import frame_of, scala_sequence
 from lakebloom.tables.reader_settings import ALL, keys
@@ -31,88 +39,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakebloom.spark.rule.join_callback import JoinCallback
+    from lakebloom.index.query.scans import ScanPruner
+    from lakebloom.spark.rule.callback import JoinCallback
     from lakebloom.store.records import Commit
 
 _RULES = "extraOptimizations"
-
-
-class Question(Reading, frozen=True):
-    """A reading, the indexes to ask, and the fingerprints of the files that the asker knows."""
-
-    indexes: list[str]
-    known: dict[str, str]
-
-
-class _FinishedScan(msgspec.Struct, frozen=True, rename="camel"):
-    """A scan that ran. What is not there is not known."""
-
-    roots: tuple[str, ...] = ()
-    num_files: int | None = None
-    files_size: int | None = None
-    num_output_rows: int | None = None
-    files: int | None = None
-    files_kept: int | None = None
-    table: str | None = None
-    tasks: tuple[str, ...] | None = None
-    """Those of lakebloom's own data source, as Spark has them; none at all where there are too many."""
-
-    def figures(self) -> ScanFigures:
-        if self.tasks is not None:
-            from lakebloom.spark.data_source.source import task_figures
-
-            return task_figures([base64.b64decode(task) for task in self.tasks], self.num_output_rows)
-        table = self.table or ", ".join(self.roots)
-        return ScanFigures(table, self.num_files, self.files_size, self.num_output_rows, self.files, self.files_kept)
-
-
-class _FinishedJoin(msgspec.Struct, frozen=True):
-    mark: str
-    rows: int
-    rows_passed: int
-
-
-class _Finished(msgspec.Struct, frozen=True):
-    action: str
-    seconds: float
-    failed: bool
-    scans: tuple[_FinishedScan, ...]
-    joins: tuple[_FinishedJoin, ...]
-
-
-class _Filter(msgspec.Struct, frozen=True):
-    index: str
-    column: str
-    rate: float
-    bytes: int
-    merged: int
-
-
-class _Join(msgspec.Struct, frozen=True):
-    index: str
-    column: str
-    key: str
-    side: str
-    join: str
-    filter: _Filter | None = None
-    reason: str | None = None
-
-    def report(self) -> JoinReport:
-        place = (self.index, self.column, self.key, self.side, self.join)
-        if self.filter is None:
-            return JoinReport(*place, reason=Reason.of_unknown(self.reason or ""))
-        return JoinReport(*place, self.filter.rate, self.filter.bytes, self.filter.merged)
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """Which files of an index can match: bit by bit, in the order of ``files``, which is sent only if it is new."""
-
-    name: str
-    fingerprint: str
-    kept: str
-    files: str | None
-    changed: list[int]
-    """The numbers of files that changed since they were indexed, though Spark's listing may not show it."""
+JAVA_KEYS = tuple(f"{PREFIX}join.{name}" for name in ("minBytes", "maxKeys", "maxKeyBytes"))
+"""The settings that Java reads from the session, while a query is planned."""
 
 
 def require_classic(spark: SparkSession | None) -> SparkSession:
@@ -137,13 +70,12 @@ class Skipping:
         self._spark: Any = spark
         ensure_callback_server_started(self._spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
         self.scan_pruner = scan_pruner
-        self.callback = _Callback(scan_pruner, timeout_s)
+        self.callback = PruneCallback(scan_pruner, timeout_s)
         self.joins = joins
         secret = new_secret()
         self._exposed = exposed(self.callback, secret), exposed(joins, secret)
         self.rule = new_object(spark, "LakebloomRule", self._spark._jsparkSession, *self._exposed, secret)
-        self.rule.setReaderKeys(msgspec.json.encode({name: keys(name) for name in sorted(ALL)}).decode())
-        self.rule.setHandingOn(_handing_on(spark))
+        self.rule.setSettings(dump(_settings(spark)))
         self.watch = new_object(spark, "QueryWatch", self.rule)
 
     @property
@@ -154,16 +86,16 @@ class Skipping:
     def publish(self, commits: Iterable[Commit]) -> None:
         """Tell the rule which indexes there are."""
         described = [
-            {
-                "name": commit.config.name,
-                "locations": places_of(commit.table),
-                "columns": [column.path for column in commit.config.columns],
-                "global": commit.config.global_filter,
-            }
+            PublishedIndex(
+                commit.config.name,
+                tuple(places_of(commit.table)),
+                tuple(column.path for column in commit.config.columns),
+                commit.config.global_filter,
+            )
             for commit in commits
             if commit.state == "active"
         ]
-        self.rule.setIndexes(msgspec.json.encode(described).decode())
+        self.rule.setIndexes(dump(described))
 
     def install(self) -> None:
         """Add the rule after those that are there."""
@@ -185,13 +117,12 @@ class Skipping:
     def describe(self, execution: Any) -> list[DescribedScan]:
         """Return the scans of the optimized plan of a query, which is Java's QueryExecution."""
         plan = execution.optimizedPlan()
-        return msgspec.json.decode(self.rule.describe(plan), type=list[DescribedScan])
+        return parse(self.rule.describe(plan), list[DescribedScan])
 
     def describe_joins(self, execution: Any) -> tuple[JoinReport, ...]:
         """Return what became of the joins whose keys a global filter is about."""
         plan = execution.optimizedPlan()
-        joins = msgspec.json.decode(self.rule.describeJoins(plan), type=list[_Join])
-        return tuple(join.report() for join in joins)
+        return tuple(map(_join_report, parse(self.rule.describeJoins(plan), list[DescribedJoin])))
 
     def without_partners(self, frame: DataFrame, column: str, keys: DataFrame) -> DataFrame | Reason:
         """Return a frame without the files that hold none of the keys, the one column of another; or why it stays."""
@@ -206,16 +137,16 @@ class Skipping:
         text = self.watch.last()
         if text is None:
             return None
-        query = msgspec.json.decode(text, type=_Finished)
+        query = parse(text, FinishedQuery)
         joins = tuple(figures for join in query.joins if (figures := self._join_figures(join)) is not None)
-        scans = tuple(scan.figures() for scan in query.scans)
+        scans = tuple(map(_scan_figures, query.scans))
         return LastQuery(query.action, query.seconds, scans, joins, query.failed)
 
-    def _join_figures(self, join: _FinishedJoin) -> JoinFigures | None:
+    def _join_figures(self, join: FinishedJoin) -> JoinFigures | None:
         text = self.rule.joinFilter(join.mark)  # None where another Lakebloom put it there
         if text is None:
             return None
-        found = msgspec.json.decode(text, type=_Filter)
+        found = parse(text, JoinFilter)
         return JoinFigures(found.index, found.column, join.rows, join.rows_passed)
 
     def _rules(self) -> list[Any]:
@@ -227,43 +158,35 @@ class Skipping:
         getattr(self._spark._jsparkSession.experimental(), f"{_RULES}_$eq")(sequence)
 
 
-class _Callback(Callback):
-    """What Java calls with a question about files."""
-
-    def __init__(self, scan_pruner: ScanPruner, timeout_s: Callable[[], float]) -> None:
-        super().__init__()
-        self._scan_pruner = scan_pruner
-        self._timeout_s = timeout_s
-
-    def apply(self, question: str) -> str:
-        """Return the answers, as JSON. Never raises."""
-        self.asked += 1
-        names: list[str] = []
-        try:
-            decoded = msgspec.json.decode(question, type=Question)
-            names = decoded.indexes
-            pruned_files = self._scan_pruner.prune(decoded.indexes, decoded, self._timeout_s())
-            useful = [item for item in pruned_files if isinstance(item, PrunedFiles) and item.has_effect]
-            answers = [_answer(item, decoded.known.get(item.name)) for item in useful]
-            return msgspec.json.encode({"answers": answers, "note": Note.of(pruned_files)}).decode()
-        except Exception as error:
-            problem = repr(error)
-            self.warn_once(problem, "no file is skipped, because a question could not be answered: %s", problem)
-            failed = [Unanswered(name, Reason.INDEX_UNREADABLE, problem) for name in names]
-            return msgspec.json.encode({"answers": [], "note": Note.of(failed)}).decode()
+def _settings(spark: SparkSession) -> RuleSettings:
+    defaults = Settings()
+    return RuleSettings(
+        defaults={key: str(getattr(defaults, KEYS[key])) for key in JAVA_KEYS},
+        reader_keys={name: keys(name) for name in sorted(ALL)},
+        list_pickles=_list_pickles(spark),
+    )
 
 
-def _handing_on(spark: SparkSession) -> str:
+def _list_pickles(spark: SparkSession) -> tuple[ListPickle, ...]:
     """What tells lists from other RDDs; nothing where this version of PySpark makes frames of them in another way."""
     try:
-        return handing_on(spark)
+        return list_pickles(spark)
     except Exception as error:
-        LOG.info("joins with lists leave out no files: %r", error)
-        return "[]"
+        LOG.info("joins with lists skip no files: %r", error)
+        return ()
 
 
-def _answer(pruned_files: PrunedFiles, known: str | None) -> Answer:
-    kept = np.packbits(pruned_files.kept, bitorder="little").tobytes()
-    files = None if known == pruned_files.fingerprint else file_lines(pruned_files.files)
-    changed = np.flatnonzero(pruned_files.changed).tolist()
-    return Answer(pruned_files.name, pruned_files.fingerprint, base64.b64encode(kept).decode(), files, changed)
+def _join_report(join: DescribedJoin) -> JoinReport:
+    place = (join.index, join.column, join.key, join.side, join.join)
+    if join.filter is None:
+        return JoinReport(*place, reason=Reason.of_unknown(join.reason or ""))
+    return JoinReport(*place, join.filter.rate, join.filter.size_bytes, join.filter.merged)
+
+
+def _scan_figures(scan: FinishedScan) -> ScanFigures:
+    if scan.tasks is not None:
+        from lakebloom.spark.data_source.source import task_figures
+
+        return task_figures(scan.tasks, scan.rows)
+    table = scan.table or ", ".join(scan.roots)
+    return ScanFigures(table, scan.files_read, scan.bytes_read, scan.rows, scan.files, scan.files_kept)

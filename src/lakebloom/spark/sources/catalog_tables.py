@@ -15,6 +15,7 @@ from lakebloom.errors import NotFoundError, UnsupportedSourceError
 from lakebloom.index.current_table import CurrentTable
 from lakebloom.spark.error_cause import cause
 from lakebloom.spark.jvm import new_object
+from lakebloom.spark.rule.wire import CatalogTable, parse
 from lakebloom.spark.versions import metadata_column
 from lakebloom.storage import from_decoded, from_encoded
 from lakebloom.tables.formats.partition_list import PartitionList
@@ -36,23 +37,14 @@ __all__ = ["CatalogTables", "quoted"]
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
-class _Described(msgspec.Struct, frozen=True):
-    location: str
-    provider: str
-    schema: str
-    columns: tuple[str, ...]
-    partitions: list[tuple[str | None, ...]] | None = None
-    """The location and the values of each; None if the table is all files at its location."""
-
-
 class CatalogTables:
     """Reads the catalog of one session, and keeps each result as long as it does not change."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark: Any = spark
         self._java: Any = None
-        self._known: dict[tuple[str, ...], tuple[str, _Described]] = {}
-        self._tables: dict[tuple[str, ...], tuple[_Described, CurrentTable]] = {}
+        self._known: dict[tuple[str, ...], tuple[str, CatalogTable]] = {}
+        self._tables: dict[tuple[str, ...], tuple[CatalogTable, CurrentTable]] = {}
 
     def of_snapshot(self, snapshot: Snapshot) -> CurrentTable:
         """Return the table of an index as it is now."""
@@ -73,7 +65,7 @@ class CatalogTables:
             self._tables[name] = kept = described, _table(table, described)
         return kept[1]
 
-    def _described(self, name: tuple[str, ...]) -> _Described:
+    def _described(self, name: tuple[str, ...]) -> CatalogTable:
         known = self._known.get(name)
         try:
             if hasattr(self._spark, "_jsparkSession"):
@@ -83,7 +75,7 @@ class CatalogTables:
                 if text is None and known is not None:
                     return known[1]
                 fingerprint, _, json = text.partition("\n")
-                found = fingerprint, msgspec.json.decode(json, type=_Described)
+                found = fingerprint, parse(json, CatalogTable)
             else:
                 found = "", _described_by_sql(self._spark, name)
         except Exception as error:
@@ -103,7 +95,7 @@ def quoted(name: Sequence[str]) -> str:
     return ".".join("`" + part.replace("`", "``") + "`" for part in name)
 
 
-def _now(table: TableRecord, described: _Described) -> TableRecord:
+def _now(table: TableRecord, described: CatalogTable) -> TableRecord:
     """Return the record of a table as the catalog describes it, without its partitions."""
     return msgspec.structs.replace(
         table.with_partitions(None),
@@ -113,7 +105,7 @@ def _now(table: TableRecord, described: _Described) -> TableRecord:
     )
 
 
-def _table(record: TableRecord, described: _Described) -> CurrentTable:
+def _table(record: TableRecord, described: CatalogTable) -> CurrentTable:
     name = quoted(record.catalog.name) if record.catalog is not None else ""
     if described.provider.lower() not in (record.format, "hive"):
         raise UnsupportedSourceError(
@@ -128,12 +120,12 @@ def _table(record: TableRecord, described: _Described) -> CurrentTable:
     return CurrentTable(_now(record, described), partitions)
 
 
-def _same_fields(table: TableRecord, described: _Described) -> bool:
+def _same_fields(table: TableRecord, described: CatalogTable) -> bool:
     """Return whether a table has the recorded columns. Nullability is ignored: Spark writes it in several ways."""
     return table.schema.field_types == TableSchema.parse(described.schema).field_types
 
 
-def _described_by_sql(spark: SparkSession, name: tuple[str, ...]) -> _Described:
+def _described_by_sql(spark: SparkSession, name: tuple[str, ...]) -> CatalogTable:
     facts = _facts(spark, f"DESCRIBE TABLE EXTENDED {quoted(name)}")
     frame = spark.table(quoted(name))
     columns: tuple[str, ...] = ()
@@ -146,7 +138,7 @@ def _described_by_sql(spark: SparkSession, name: tuple[str, ...]) -> _Described:
             partitions = [_partition(spark, name, _spec(text)) for text in shown]
         else:
             partitions = list(_partitions_of_files(spark, name, columns))
-    return _Described(facts["location"], facts["provider"], frame.schema.json(), columns, partitions)
+    return CatalogTable(facts["location"], facts["provider"], frame.schema.json(), columns, partitions)
 
 
 def _facts(spark: SparkSession, statement: str) -> dict[str, str]:

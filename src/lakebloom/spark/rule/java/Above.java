@@ -22,11 +22,10 @@ import org.apache.spark.sql.catalyst.plans.logical.Sample;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
- * Conditions that stand above something else than files: what they say about the rows of the files, and where they say
- * nothing because what lies between needs all rows.
+ * Conditions above a plan that is not a scan, as conditions on the scan below; none if an operator between needs all rows.
  *
- * Spark itself moves conditions as far down as it can. It stops at what makes several rows of one (grouping sets) and
- * at input_file_name(); each row above still comes from one row below, and the condition holds for that one.
+ * Spark itself moves conditions as far down as it can. It stops at operators that make several rows of one (grouping sets)
+ * and at input_file_name(). Each row above still comes from one row below, and the condition holds for that one.
  */
 final class Above {
     private static final String PLAIN = "org.apache.spark.sql.catalyst.expressions.";
@@ -38,7 +37,7 @@ final class Above {
         this.condition = condition;
     }
 
-    /** A condition above a plan as one on the files that it reads; null where there is none. */
+    /** A condition above a plan as one on the files that it reads; null if there is none. */
     static Above below(LogicalPlan plan, Expression condition) {
         if (plan instanceof LogicalRelation) {
             return Plans.isFiles(plan) ? new Above((LogicalRelation) plan, condition) : null;
@@ -60,7 +59,7 @@ final class Above {
         return passes ? below(Plans.child(plan), condition) : null;
     }
 
-    /** Whether each row is made from the one below, wherever that lies. */
+    /** Whether each row depends only on the row below it, not on its place. */
     private static boolean isByRow(Project plan) {
         for (Iterator it = Scala.list(plan.projectList()).iterator(); it.hasNext();) {
             if (!isByRow((Expression) it.next())) {
@@ -101,8 +100,8 @@ final class Above {
     }
 
     /**
-     * Adds the relations of files whose rows must lie as they do, because a sample or rand(seed) above takes rows by
-     * their place in a partition: with fewer files it would take others.
+     * Adds the relations of files that must keep all their rows: a sample or rand(seed) above chooses rows by their
+     * place in a partition, and with fewer files it would choose others.
      */
     static void collectFixed(LogicalPlan plan, boolean isFixed, Set found) {
         boolean fixed = isFixed || plan instanceof Sample && !isWhole((Sample) plan) || hasSeed(plan);

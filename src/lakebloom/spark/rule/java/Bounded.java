@@ -9,12 +9,12 @@ import java.util.Map;
  * A cache whose entries weigh no more than a limit in all. The one that was not used for longest goes first; the newest
  * stays, whatever it weighs.
  */
-final class Bounded {
+public final class Bounded {
     private final long limit;
     private final Map entries = new LinkedHashMap(16, 0.75f, true);
     private long weight;
 
-    Bounded(long limit) {
+    public Bounded(long limit) {
         this.limit = limit;
     }
 
@@ -28,13 +28,13 @@ final class Bounded {
         }
     }
 
-    /** Null where there is no such entry. */
-    synchronized Object get(Object key) {
+    /** Null if there is no such entry. */
+    public synchronized Object get(Object key) {
         Entry found = (Entry) entries.get(key);
         return found == null ? null : found.value;
     }
 
-    synchronized void put(Object key, Object value, long weighs) {
+    public synchronized void put(Object key, Object value, long weighs) {
         Entry old = (Entry) entries.put(key, new Entry(value, weighs));
         weight += weighs - (old == null ? 0 : old.weight);
         for (Iterator it = entries.values().iterator(); weight > limit && entries.size() > 1;) {
@@ -44,7 +44,7 @@ final class Bounded {
     }
 
     /** What is there now. */
-    synchronized Map copy() {
+    public synchronized Map copy() {
         Map copy = new HashMap();
         for (Iterator it = entries.entrySet().iterator(); it.hasNext();) {
             Map.Entry entry = (Map.Entry) it.next();

@@ -67,7 +67,7 @@ final class CachedRows {
         return number;
     }
 
-    /** Whether a plan makes the same rows whenever it runs over the same files. Of most RDDs nobody knows. */
+    /** Whether a plan makes the same rows whenever it runs over the same files. For most RDDs that is unknown. */
     static boolean isRepeatable(SparkPlan plan) {
         if (plan instanceof RDDScanExec) {
             RDD rdd = ((RDDScanExec) plan).rdd();
@@ -82,7 +82,7 @@ final class CachedRows {
                 return false;
             }
         }
-        for (Iterator it = Scans.parts(plan).iterator(); it.hasNext();) {
+        for (Iterator it = SparkPlans.parts(plan).iterator(); it.hasNext();) {
             if (!isRepeatable((SparkPlan) it.next())) {
                 return false;
             }

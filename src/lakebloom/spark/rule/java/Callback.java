@@ -2,7 +2,7 @@ package io.lakebloom.spark;
 
 import java.util.function.BiFunction;
 
-/** Python, as lakebloom.spark.rule.callback exposes it: every question carries the secret that both sides know. */
+/** Python, as lakebloom.spark.rule.exposed hands it over: every call carries the secret that both sides know. */
 final class Callback {
     private final BiFunction python;
     private final String secret;
@@ -12,7 +12,13 @@ final class Callback {
         this.secret = secret;
     }
 
-    String answer(String question) {
-        return (String) python.apply(secret, question);
+    /** Both are structs of Wire. */
+    Object call(Object request, Class reply) throws Exception {
+        return Wire.read((String) python.apply(secret, Wire.write(request)), reply);
+    }
+
+    /** Expects no reply. */
+    void tell(Object struct) throws Exception {
+        python.apply(secret, Wire.write(struct));
     }
 }

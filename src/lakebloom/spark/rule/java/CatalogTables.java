@@ -1,13 +1,11 @@
 package io.lakebloom.spark;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.util.Arrays;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.TableIdentifier;
@@ -21,43 +19,44 @@ import scala.Option;
 public final class CatalogTables {
     private static final String MANAGED = "spark.sql.hive.manageFilesourcePartitions";
     private final SessionState session;
-    private final ObjectMapper mapper = new ObjectMapper();
 
     public CatalogTables(Object session) throws Exception {
         this.session = Sessions.state(session);
     }
 
-    /** The table as JSON behind its fingerprint and a line break; null where the fingerprint is the one that is known. */
+    /** The table as a Wire.CatalogTable behind its fingerprint and a line break; null if the fingerprint is the one that is known. */
     public String describe(String database, String name, String known) throws Exception {
         SessionCatalog catalog = session.catalog();
         TableIdentifier identifier = new TableIdentifier(name, Option.apply(database));
         CatalogTable table = catalog.getTableMetadata(identifier);
-        ObjectNode described = mapper.createObjectNode();
-        described.put("location", qualified(table.location()));
-        described.put("provider", table.provider().isDefined() ? (String) table.provider().get() : "hive");
-        described.put("schema", table.schema().json());
-        String[] columns = table.partitionSchema().fieldNames();
-        ArrayNode names = described.putArray("columns");
-        for (int i = 0; i < columns.length; i++) {
-            names.add(columns[i]);
+        Wire.CatalogTable described = new Wire.CatalogTable();
+        described.location = qualified(table.location());
+        described.provider = table.provider().isDefined() ? (String) table.provider().get() : "hive";
+        described.schema = table.schema().json();
+        described.columns = table.partitionSchema().fieldNames();
+        if (described.columns.length > 0 && isManaged(table)) {
+            described.partitions = partitions(Scala.list(catalog.listPartitions(identifier, Option.empty())), described.columns);
         }
-        if (columns.length > 0 && isManaged(table)) {
-            ArrayNode partitions = described.putArray("partitions");
-            Iterator it = Scala.list(catalog.listPartitions(identifier, Option.empty())).iterator();
-            while (it.hasNext()) {
-                CatalogTablePartition partition = (CatalogTablePartition) it.next();
-                Map values = Scala.map(partition.spec());
-                ArrayNode one = partitions.addArray();
-                one.add(qualified(partition.location()));
-                for (int i = 0; i < columns.length; i++) {
-                    one.add((String) values.get(columns[i]));
-                }
-            }
-        }
-        String text = mapper.writeValueAsString(described);
+        String text = Wire.write(described);
         byte[] digest = MessageDigest.getInstance("SHA-256").digest(text.getBytes(StandardCharsets.UTF_8));
         String fingerprint = Arrays.toString(digest);
         return fingerprint.equals(known) ? null : fingerprint + "\n" + text;
+    }
+
+    /** The location of each, and its values. */
+    private String[][] partitions(List listed, String[] columns) throws Exception {
+        String[][] partitions = new String[listed.size()][];
+        int number = 0;
+        for (Iterator it = listed.iterator(); it.hasNext(); number++) {
+            CatalogTablePartition partition = (CatalogTablePartition) it.next();
+            Map values = Scala.map(partition.spec());
+            partitions[number] = new String[1 + columns.length];
+            partitions[number][0] = qualified(partition.location());
+            for (int i = 0; i < columns.length; i++) {
+                partitions[number][1 + i] = (String) values.get(columns[i]);
+            }
+        }
+        return partitions;
     }
 
     /** Whether Spark reads the partitions that the catalog lists, and not the directories it finds. */

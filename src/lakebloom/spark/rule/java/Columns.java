@@ -139,7 +139,7 @@ final class Columns {
         return plan.outputSet().contains((NamedExpression) attribute);
     }
 
-    /** The column below a projection or aggregation that one of its columns shows; null where it is computed. */
+    /** The column below a projection or aggregation that one of its columns shows; null if it is computed. */
     static AttributeReference source(LogicalPlan plan, AttributeReference column) {
         Object shown = named(plan instanceof Project ? ((Project) plan).projectList() : ((Aggregate) plan).aggregateExpressions(), column);
         if (shown instanceof Alias && ((Alias) shown).child() instanceof AttributeReference) {
@@ -148,7 +148,7 @@ final class Columns {
         return shown instanceof AttributeReference ? column : null;
     }
 
-    /** The one of several expressions that defines a column; null where there is none. */
+    /** The one of several expressions that defines a column; null if there is none. */
     static Object named(scala.collection.Seq expressions, AttributeReference column) {
         for (Iterator it = Scala.list(expressions).iterator(); it.hasNext();) {
             Object found = it.next();

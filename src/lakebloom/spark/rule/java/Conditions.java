@@ -49,7 +49,7 @@ final class Conditions {
     private static final Map OPERATORS = new HashMap();
     private final FileColumns columns;
     private final StructConditions structs = new StructConditions(this);
-    /** What is said of partition columns in the condition at hand: whether Spark chooses partitions by it. */
+    /** The reason for conditions on partition columns: whether Spark chooses partitions by the current conjunct. */
     private String ofPartitions = "PARTITIONS";
 
     static {
@@ -99,7 +99,7 @@ final class Conditions {
         return node;
     }
 
-    /** A condition that is no AND, OR or NOT; null where the tree has no form for it. */
+    /** A condition that is no AND, OR or NOT; null if the tree has no form for it. */
     private ObjectNode translated(Expression e) throws Literals.NoForm {
         if (e.foldable()) {
             return constant(e);

@@ -23,7 +23,7 @@ import scala.runtime.AbstractPartialFunction;
 final class Copies {
     private Copies() {}
 
-    /** The relation over other files, and with their size where it had one. */
+    /** The relation over other files, and with their size if it had one. */
     static LogicalRelation withLocation(LogicalRelation relation, FileIndex location) throws Exception {
         HadoopFsRelation files = (HadoopFsRelation) relation.relation();
         Object smaller = with(files, files.location(), location, new Object[] {files.sparkSession()});

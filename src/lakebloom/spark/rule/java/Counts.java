@@ -1,11 +1,10 @@
 package io.lakebloom.spark;
 
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
-import java.util.Map;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.fs.Path;
@@ -23,11 +22,10 @@ import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.execution.exchange.Exchange;
-import org.apache.spark.util.AccumulatorV2;
 import scala.Option;
 
 /**
- * What the scans of a query counted while it ran, by Spark's own metrics; what they do not tell is left out.
+ * What the scans of a query counted while it ran, by Spark's own metrics; what they do not tell is skipped.
  *
  * A scan counts its files when it lists them, which it does once: a plan that runs again, and a cache that is read,
  * count nothing, or what an earlier query read. What was counted is therefore noted on the scan.
@@ -45,11 +43,11 @@ final class Counts {
     /** Beyond this the tasks of lakebloom's own source are not looked at. */
     private static final long MAX_TASK_BYTES = 4L << 20;
 
-    /** Of this lake: each notes for itself what it has seen. */
+    /** Each lake has its own. */
     private final TreeNodeTag counted = new TreeNodeTag("lakebloom.counted." + COUNT.getAndIncrement());
 
-    /** Adds what each scan counted; of a query that failed nobody knows how far it came. */
-    void count(SparkPlan plan, boolean failed, ArrayNode scans) {
+    /** Adds what each scan counted; the numbers of a query that failed are unknown. */
+    void count(SparkPlan plan, boolean failed, List scans) {
         new Visit(scans, failed).visit(plan, PLAIN, false);
     }
 
@@ -71,26 +69,26 @@ final class Counts {
     }
 
     private void meet(SparkPlan plan) {
-        if (plan instanceof FileSourceScanExec && metric(plan, "numFiles") + metric(plan, "numOutputRows") > 0) {
+        if (plan instanceof FileSourceScanExec && SparkPlans.metric(plan, "numFiles", 0) + SparkPlans.metric(plan, "numOutputRows", 0) > 0) {
             note((FileSourceScanExec) plan);
         }
-        for (Iterator it = Scans.parts(plan).iterator(); it.hasNext();) {
+        for (Iterator it = SparkPlans.parts(plan).iterator(); it.hasNext();) {
             meet((SparkPlan) it.next());
         }
     }
 
     private void note(FileSourceScanExec scan) {
-        long[] figures = {metric(scan, "numFiles"), metric(scan, "filesSize"), metric(scan, "numOutputRows")};
+        long[] figures = {SparkPlans.metric(scan, "numFiles", 0), SparkPlans.metric(scan, "filesSize", 0), SparkPlans.metric(scan, "numOutputRows", 0)};
         scan.setTagValue(counted, figures);
     }
 
     /** One look at a plan. */
     private final class Visit {
-        private final ArrayNode scans;
+        private final List scans;
         private final boolean failed;
         private final Set met = Collections.newSetFromMap(new IdentityHashMap());
 
-        Visit(ArrayNode scans, boolean failed) {
+        Visit(List scans, boolean failed) {
             this.scans = scans;
             this.failed = failed;
         }
@@ -107,7 +105,7 @@ final class Counts {
                 visit(relation.cachedPlan(), CACHED, relation.cachedPlan().getTagValue(counted).isDefined());
             } else {
                 boolean keeps = how == PLAIN && (plan instanceof Exchange || plan instanceof QueryStageExec);
-                for (Iterator it = Scans.below(plan).iterator(); it.hasNext();) {
+                for (Iterator it = SparkPlans.below(plan).iterator(); it.hasNext();) {
                     visit((SparkPlan) it.next(), keeps ? KEPT : how, knownCache);
                 }
             }
@@ -132,8 +130,8 @@ final class Counts {
         }
 
         private void add(FileSourceScanExec scan, int how, boolean knownCache) {
-            long files = metric(scan, "numFiles");
-            long rows = metric(scan, "numOutputRows");
+            long files = SparkPlans.metric(scan, "numFiles", 0);
+            long rows = SparkPlans.metric(scan, "numOutputRows", 0);
             Option noted = scan.getTagValue(counted);
             long[] before = noted.isDefined() ? (long[]) noted.get() : new long[3];
             boolean isNew = files > 0 && before[0] == 0;
@@ -144,7 +142,7 @@ final class Counts {
                 if (files == before[0] && rows == before[2]) {
                     return; // the cache had its rows
                 }
-                figures(scan, isNew ? files : -1, metric(scan, "filesSize"), rows - before[2]);
+                figures(scan, isNew ? files : -1, SparkPlans.metric(scan, "filesSize", 0), rows - before[2]);
             } else if (how == CACHED) {
                 if (files + rows > 0) {
                     figures(scan, -1, -1, -1); // in this query, or before anyone looked
@@ -153,7 +151,7 @@ final class Counts {
                 figures(scan, how == KEPT && rows == 0 ? -1 : before[0], before[1], rows);
                 return;
             } else {
-                figures(scan, files, metric(scan, "filesSize"), rows);
+                figures(scan, files, SparkPlans.metric(scan, "filesSize", 0), rows);
             }
             note(scan);
         }
@@ -163,8 +161,14 @@ final class Counts {
             if (how == GONE || how == CACHED) {
                 return;
             }
-            ObjectNode figures = scans.addObject();
-            ArrayNode tasks = figures.putArray("tasks");
+            Wire.FinishedScan figures = new Wire.FinishedScan();
+            figures.tasks = failed ? new byte[0][] : tasks(scan);
+            figures.rows = failed ? null : Long.valueOf(SparkPlans.metric(scan, "numOutputRows", 0));
+            scans.add(figures);
+        }
+
+        private byte[][] tasks(BatchScanExec scan) {
+            List tasks = new ArrayList();
             try {
                 long bytes = 0;
                 for (Iterator it = Scala.list(scan.inputPartitions()).iterator(); it.hasNext();) {
@@ -173,42 +177,37 @@ final class Counts {
                     bytes += pickled.length;
                     tasks.add(pickled);
                 }
-                if (failed || bytes > MAX_TASK_BYTES) {
-                    tasks.removeAll();
-                }
+                return bytes > MAX_TASK_BYTES ? new byte[0][] : (byte[][]) tasks.toArray(new byte[0][]);
             } catch (Exception problem) {
-                tasks.removeAll(); // another version of Spark: then only the rows are known
-            }
-            if (!failed) {
-                figures.put("numOutputRows", metric(scan, "numOutputRows"));
+                return new byte[0][]; // another version of Spark: then only the rows are known
             }
         }
 
         /** Negative numbers are not known. */
         private void figures(FileSourceScanExec scan, long files, long bytes, long rows) {
-            ObjectNode figures = scans.addObject();
+            Wire.FinishedScan figures = new Wire.FinishedScan();
+            scans.add(figures);
             Option table = scan.tableIdentifier();
-            if (table.isDefined()) {
-                figures.put("table", table.get().toString().replace("`", ""));
-            }
+            figures.table = table.isDefined() ? table.get().toString().replace("`", "") : null;
             FileIndex location = scan.relation().location();
-            ArrayNode roots = figures.putArray("roots");
+            List roots = new ArrayList();
             for (Iterator it = Scala.list(location.rootPaths()).iterator(); it.hasNext();) {
                 roots.add(((Path) it.next()).toUri().getPath());
             }
+            figures.roots = (String[]) roots.toArray(new String[0]);
             if (failed || files < 0) {
                 return;
             }
-            figures.put("numFiles", files);
-            figures.put("filesSize", bytes);
-            figures.put("numOutputRows", rows);
+            figures.filesRead = Long.valueOf(files);
+            figures.bytesRead = Long.valueOf(bytes);
+            figures.rows = Long.valueOf(rows);
             int[] all = {(int) files, (int) files};
             if (location instanceof LakebloomFileIndex) {
                 all = ((LakebloomFileIndex) location).counted(files, decidesAtRunTime(scan));
             }
             if (all != null) {
-                figures.put("files", all[0]);
-                figures.put("filesKept", all[1]);
+                figures.files = Integer.valueOf(all[0]);
+                figures.filesKept = Integer.valueOf(all[1]);
             }
         }
     }
@@ -232,11 +231,5 @@ final class Counts {
             }
         }
         return false;
-    }
-
-    private static long metric(SparkPlan plan, String name) {
-        Map metrics = Scala.map(plan.metrics());
-        AccumulatorV2 metric = (AccumulatorV2) metrics.get(name);
-        return metric == null ? 0 : ((Number) metric.value()).longValue();
     }
 }

@@ -75,7 +75,7 @@ final class FileColumns {
             && e.references().subsetOf((AttributeSet) AttributeSet.apply((scala.collection.Iterable) Scala.seq(partitionColumns)));
     }
 
-    /** What conditions say about partitions alone: Spark lists only those for which it holds. */
+    /** The conditions on partitions alone: Spark lists only the partitions that meet them. */
     List partitionFilters(List conditions) {
         List found = new ArrayList();
         for (Iterator it = conditions.iterator(); !partitionColumns.isEmpty() && it.hasNext();) {

@@ -1,6 +1,5 @@
 package io.lakebloom.spark;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import java.util.Map;
 
 /** The files of indexes as Python sent them. It sends those of a version once, while they are kept here. */
@@ -25,10 +24,10 @@ final class FileLists {
         return lists.copy();
     }
 
-    /** The files with this fingerprint: those that are sent, or else those that were known; null where neither are. */
-    Known updated(String index, String fingerprint, JsonNode sent, Map before) {
-        if (sent != null && !sent.isNull()) {
-            Known made = new Known(fingerprint, new KnownFiles(sent.asText()));
+    /** The files with this fingerprint: those that are sent, or else those that were known; null if neither are. */
+    Known updated(String index, String fingerprint, String sent, Map before) {
+        if (sent != null) {
+            Known made = new Known(fingerprint, new KnownFiles(sent));
             lists.put(index, made, 1 + made.files.size());
             return made;
         }

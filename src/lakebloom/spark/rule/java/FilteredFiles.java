@@ -1,7 +1,6 @@
 package io.lakebloom.spark;
 
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Iterator;
@@ -32,14 +31,21 @@ final class FilteredFiles {
     }
 
     /** The files of the table as it is now. */
-    List listed() {
+    private List listed() {
         Seq nothing = Scala.nothing();
         return LakebloomFileIndex.files(location.listFiles(nothing, nothing));
     }
 
-    /** Notes a file that is to be added to the filter; false where the index knows it. */
-    boolean add(FileStatusWithMetadata file) {
-        return known.number(file) < 0 && added.add(identity(file));
+    /** The listed files that the index does not know, as KnownFiles describes them: these are to be added to the filter. */
+    Object[][] add() {
+        List found = new ArrayList();
+        for (Iterator it = listed().iterator(); it.hasNext();) {
+            FileStatusWithMetadata file = (FileStatusWithMetadata) it.next();
+            if (known.number(file) < 0 && added.add(identity(file))) {
+                found.add(KnownFiles.describe(file));
+            }
+        }
+        return (Object[][]) found.toArray(new Object[0][]);
     }
 
     private boolean haveAll() {
@@ -55,10 +61,8 @@ final class FilteredFiles {
         return true;
     }
 
-    private static String identity(FileStatusWithMetadata file) {
-        ArrayNode described = JsonNodeFactory.instance.arrayNode();
-        KnownFiles.describe(file, described);
-        return described.toString();
+    private static List identity(FileStatusWithMetadata file) {
+        return Arrays.asList(KnownFiles.describe(file));
     }
 
     /** The words of the filter as a row that Spark reads, in the driver, when the query runs. */

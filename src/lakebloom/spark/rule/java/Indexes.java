@@ -1,7 +1,7 @@
 package io.lakebloom.spark;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.Iterator;
@@ -12,10 +12,9 @@ import java.util.Set;
 final class Indexes {
     private final List all = new ArrayList();
 
-    /** A JSON array of {name, locations, columns, global}. */
-    Indexes(JsonNode json) {
-        for (Iterator it = json.iterator(); it.hasNext();) {
-            all.add(new Index((JsonNode) it.next()));
+    Indexes(Wire.PublishedIndex[] published) {
+        for (int i = 0; i < published.length; i++) {
+            all.add(new Index(published[i]));
         }
     }
 
@@ -23,10 +22,10 @@ final class Indexes {
         return all.isEmpty();
     }
 
-    List names() {
-        List names = new ArrayList();
-        for (Iterator it = all.iterator(); it.hasNext();) {
-            names.add(((Index) it.next()).name);
+    String[] names() {
+        String[] names = new String[all.size()];
+        for (int i = 0; i < names.length; i++) {
+            names[i] = ((Index) all.get(i)).name;
         }
         return names;
     }
@@ -43,7 +42,7 @@ final class Indexes {
         return false;
     }
 
-    /** The name of an index with a global filter for this column of the scan; null where there is none. */
+    /** The name of an index with a global filter for this column of the scan; null if there is none. */
     String withGlobalFilter(Scan scan, List column) {
         String key = FileColumns.key(column);
         for (Iterator it = all.iterator(); it.hasNext();) {
@@ -83,21 +82,16 @@ final class Indexes {
         final String name;
         final Set columns = new HashSet();
         final Set globals = new HashSet();
-        private final List locations = new ArrayList();
+        private final List locations;
 
-        Index(JsonNode json) {
-            name = json.get("name").asText();
-            for (Iterator it = json.get("locations").iterator(); it.hasNext();) {
-                locations.add(((JsonNode) it.next()).asText());
-            }
-            for (Iterator it = json.get("columns").iterator(); it.hasNext();) {
-                List path = new ArrayList();
-                for (Iterator jt = ((JsonNode) it.next()).iterator(); jt.hasNext();) {
-                    path.add(((JsonNode) jt.next()).asText());
-                }
-                columns.add(FileColumns.key(path));
-                if (json.get("global").asBoolean()) {
-                    globals.add(FileColumns.key(path));
+        Index(Wire.PublishedIndex published) {
+            name = published.name;
+            locations = Arrays.asList(published.locations);
+            for (int i = 0; i < published.columns.length; i++) {
+                String key = FileColumns.key(Arrays.asList(published.columns[i]));
+                columns.add(key);
+                if (published.globalFilter) {
+                    globals.add(key);
                 }
             }
         }

@@ -13,9 +13,12 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.DecimalType;
 
 /** A key of one side of a join that a global filter of the other side's column could filter. */
 final class JoinCandidate {
+    /** Decimals of more digits take longer to hash than a join takes. */
+    private static final int LONG_DIGITS = 18;
     /** The side to filter: 0 is left, 1 is right. */
     final int side;
     final AttributeReference key;
@@ -84,7 +87,7 @@ final class JoinCandidate {
         if (!both && !(type.equals("LeftOuter") && side == 1) && !(type.equals("RightOuter") && side == 0)) {
             return "JOIN_NOT_SAFE";
         }
-        if (!JoinFilterPlan.supports(key)) {
+        if (key.dataType() instanceof DecimalType && ((DecimalType) key.dataType()).precision() > LONG_DIGITS) {
             return "NOT_SUPPORTED";
         }
         LogicalPlan[] sides = Plans.sides(join);
@@ -97,7 +100,7 @@ final class JoinCandidate {
         if (join.hint().toString().toLowerCase().contains("broadcast")) {
             return "BROADCAST_JOIN";
         }
-        BigInteger minimum = Settings.bytes("spark.lakebloom.join.minBytes", 67108864L);
+        BigInteger minimum = Settings.bytes("spark.lakebloom.join.minBytes");
         if (sides[side].stats().sizeInBytes().bigInteger().compareTo(minimum) < 0) {
             return "JOIN_TOO_SMALL";
         }

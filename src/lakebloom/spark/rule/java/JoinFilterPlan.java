@@ -21,7 +21,6 @@ import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SessionState;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
@@ -34,17 +33,10 @@ import scala.runtime.AbstractPartialFunction;
 /**
  * A plan with a filter on top that lets only those rows pass whose key may be in a set of keys.
  *
- * Written as SQL over two made-up tables, one with the key and one with the words of the filter, and analysed by Spark;
- * then the plan takes the place of the first. The hash is computed once, in a projection below the tests, where it stays
- * because no rule of the optimizer comes after ours. So is the block that it falls into, eight words out of an array of
- * blocks: where Spark does not compile a whole stage each row carries its columns along, and must not carry the filter.
- * Arithmetic wraps, whatever the session's mode.
+ * lakebloom.spark.rule.join_sql writes it as SQL over two made-up tables, one with the key and one with the words of the
+ * filter. Spark analyses it; then the plan takes the place of the first. Arithmetic wraps, whatever the session's mode.
  */
 final class JoinFilterPlan extends AbstractFunction0 {
-    private static final long SEED_ZERO = -365884300664092260L;
-    private static final long[] SALTS = {
-        0x47B6137BL, 0x44974D91L, 0x8824AD5BL, 0xA2B7289DL, 0x705495C7L, 0x2DF1424BL, 0x9EFC4947L, 0x5C6BFB31L
-    };
     private static final String ROWS = "lakebloom_rows";
     private static final String WORDS = "lakebloom_words";
     static final String MARK = "__lakebloom_block_";
@@ -52,23 +44,16 @@ final class JoinFilterPlan extends AbstractFunction0 {
     private final Object session;
     private final LogicalPlan plan;
     private final AttributeReference key;
-    private final int[] words;
-    private final FilteredFiles files;
-    private final String mark;
+    private final Object words;
+    private final String sql;
 
-    JoinFilterPlan(
-            Object session, LogicalPlan plan, AttributeReference key, int[] words, FilteredFiles files, String mark) {
+    /** Words is the one row of the second table. */
+    JoinFilterPlan(Object session, LogicalPlan plan, AttributeReference key, Object words, String sql) {
         this.session = session;
         this.plan = plan;
         this.key = key;
         this.words = words;
-        this.files = files;
-        this.mark = mark;
-    }
-
-    /** Whether keys of this type can be hashed as the index does. */
-    static boolean supports(AttributeReference key) {
-        return !(key.dataType() instanceof DecimalType) || ((DecimalType) key.dataType()).precision() <= 18;
+        this.sql = sql;
     }
 
     /** The filtered plan, with the columns that it had. */
@@ -81,7 +66,7 @@ final class JoinFilterPlan extends AbstractFunction0 {
     public Object apply() {
         try {
             SessionState state = Sessions.state(session);
-            LogicalPlan parsed = state.sqlParser().parsePlan(sql());
+            LogicalPlan parsed = state.sqlParser().parsePlan(sql);
             LogicalPlan bound = (LogicalPlan) parsed.transformUpWithSubqueries(new Tables(tables()));
             LogicalPlan analysed = state.analyzer().execute(bound);
             return around(EliminateSubqueryAliases.apply(analysed));
@@ -90,41 +75,14 @@ final class JoinFilterPlan extends AbstractFunction0 {
         }
     }
 
-    private String sql() {
-        StringBuilder tests = new StringBuilder();
-        for (int i = 0; i < SALTS.length; i++) {
-            tests.append(i == 0 ? "" : " AND ");
-            tests.append("(shiftrightunsigned(" + mark + "[" + i + "], shiftrightunsigned(low * ");
-            tests.append(Integer.toString((int) SALTS[i])).append(", 27)) & 1) = 1");
-        }
-        long blocks = words.length / 8;
-        return "SELECT k FROM (SELECT k, CAST(h AS INT) AS low, (SELECT w FROM " + WORDS + ")["
-            + "CAST(shiftrightunsigned(shiftrightunsigned(h, 32) * " + blocks + "L, 32) AS INT)] AS " + mark
-            + " FROM (SELECT k, xxhash64(" + SEED_ZERO + "L, " + hashed() + ") AS h FROM " + ROWS + ")) WHERE " + tests;
-    }
-
-    private String hashed() {
-        if (!(key.dataType() instanceof DecimalType)) {
-            return "k";
-        }
-        DecimalType type = (DecimalType) key.dataType();
-        StringBuilder factor = new StringBuilder("1");
-        for (int i = 0; i < type.scale(); i++) {
-            factor.append('0');
-        }
-        String whole = "CAST(k * " + factor + "BD AS DECIMAL(" + type.precision() + ", 0))";
-        return "CAST(" + whole + " AS " + (type.precision() <= 9 ? "INT" : "BIGINT") + ")";
-    }
-
     private LogicalPlan[] tables() throws Exception {
         DataType block = DataTypes.createArrayType(DataTypes.IntegerType, false);
         StructField[] fields = {DataTypes.createStructField("w", DataTypes.createArrayType(block, false), false)};
         Seq wordColumns = DataTypeUtils.toAttributes(new StructType(fields));
-        Object row = files.row(words);
         List rowColumns = Collections.singletonList(key.withName("k"));
         return new LogicalPlan[] {
             local(Scala.seq(rowColumns), Collections.emptyList()),
-            local(wordColumns, Collections.singletonList(row))
+            local(wordColumns, Collections.singletonList(words))
         };
     }
 

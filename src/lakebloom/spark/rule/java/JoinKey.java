@@ -102,7 +102,7 @@ final class JoinKey {
         }
     }
 
-    /** The one subquery of an expression; null where there is none, or several. */
+    /** The one subquery of an expression; null if there is none, or several. */
     private static ScalarSubquery subquery(Expression e) {
         if (e instanceof ScalarSubquery) {
             return (ScalarSubquery) e;

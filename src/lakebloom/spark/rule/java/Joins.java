@@ -1,21 +1,17 @@
 package io.lakebloom.spark;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 
 /**
  * Filters one side of a shuffled equi-join by the global filter of the other side's key.
@@ -27,7 +23,6 @@ final class Joins {
     static final long MAX_REMEMBERED = 1000;
     /** Of all filters together that Python need not send again. */
     static final long MAX_FILTER_BYTES = 128L << 20;
-    private final ObjectMapper mapper;
     private final Callback python;
     private final FileLists known = new FileLists();
     private final Bounded filters = new Bounded(MAX_FILTER_BYTES);
@@ -35,12 +30,11 @@ final class Joins {
     /** Of all lakes of this process: each finds its own marks in a plan. */
     private static final AtomicLong COUNT = new AtomicLong();
 
-    Joins(ObjectMapper mapper, Callback python) {
-        this.mapper = mapper;
+    Joins(Callback python) {
         this.python = python;
     }
 
-    /** The join with its sides filtered as far as indexes can; the join itself where there is nothing to do. */
+    /** The join with its sides filtered as far as indexes can; the join itself if there is nothing to do. */
     LogicalPlan rewritten(Join join, Indexes indexes) throws Exception {
         LogicalPlan[] sides = Plans.sides(join);
         boolean changed = false;
@@ -55,45 +49,55 @@ final class Joins {
         return changed ? (LogicalPlan) join.withNewChildren(Scala.seq(Arrays.asList(sides))) : join;
     }
 
-    /** Adds to the report what became of each join key that a global filter is about. */
-    void describe(Join join, Indexes indexes, ArrayNode report) throws Exception {
+    /** Adds a Wire.DescribedJoin for each join key that a global filter is about: what became of it. */
+    void describe(Join join, Indexes indexes, List report) throws Exception {
         LogicalPlan[] sides = Plans.sides(join);
         for (Iterator it = JoinCandidate.of(join, indexes).iterator(); it.hasNext();) {
             JoinCandidate candidate = (JoinCandidate) it.next();
-            ObjectNode entry = report.addObject();
-            entry.put("index", candidate.index);
-            entry.put("column", String.join(".", candidate.path));
-            entry.put("key", candidate.key.name());
-            entry.put("side", candidate.side == 0 ? "left" : "right");
-            entry.put("join", join.joinType().toString());
-            JsonNode info = info(candidate, sides[candidate.side]);
-            if (info != null) {
-                entry.set("filter", info);
-            } else {
-                entry.put("reason", candidate.reason == null ? refusal(candidate) : candidate.reason);
+            Wire.DescribedJoin described = new Wire.DescribedJoin();
+            described.index = candidate.index;
+            described.column = String.join(".", candidate.path);
+            described.key = candidate.key.name();
+            described.side = candidate.side == 0 ? "left" : "right";
+            described.join = join.joinType().toString();
+            described.filter = info(candidate, sides[candidate.side]);
+            if (described.filter == null) {
+                described.reason = candidate.reason == null ? refusal(candidate) : candidate.reason;
             }
+            report.add(described);
         }
     }
 
     private String refusal(JoinCandidate candidate) throws Exception {
-        JsonNode answer = request(candidate).answer;
-        return answer.hasNonNull("reason") ? answer.get("reason").asText() : "DISABLED";
+        String reason = request(candidate, "").reason;
+        return reason == null ? "DISABLED" : reason;
     }
 
-    /** What the filter of a marked column was: index, column and rate. */
-    JsonNode info(String mark) {
-        return (JsonNode) done.get(mark);
+    /** What the filter of a marked column was; null if it is forgotten. */
+    Wire.JoinFilter info(String mark) {
+        Done found = (Done) done.get(mark);
+        return found == null ? null : found.filter;
     }
 
-    /** The same of the filter that a side has for a candidate; null where it has none. */
-    private JsonNode info(JoinCandidate candidate, LogicalPlan side) {
+    /** A filter in a plan, and the id of the column that it tests. */
+    private static final class Done {
+        final Wire.JoinFilter filter;
+        final long key;
+
+        Done(Wire.JoinFilter filter, long key) {
+            this.filter = filter;
+            this.key = key;
+        }
+    }
+
+    /** The filter that a side has for a candidate; null if it has none. */
+    private Wire.JoinFilter info(JoinCandidate candidate, LogicalPlan side) {
         // Our projections are a chain on top of the side, one after the other for several keys.
         for (LogicalPlan at = side; at instanceof Project || at instanceof Filter; at = Plans.child(at)) {
             for (Iterator it = Scala.list(at.output()).iterator(); it.hasNext();) {
-                JsonNode info = info(((Attribute) it.next()).name());
-                if (info != null && info.get("id").asLong() == candidate.key.exprId().id()
-                        && info.get("index").asText().equals(candidate.index)) {
-                    return info;
+                Done found = (Done) done.get(((Attribute) it.next()).name());
+                if (found != null && found.key == candidate.key.exprId().id() && found.filter.index.equals(candidate.index)) {
+                    return found.filter;
                 }
             }
         }
@@ -101,29 +105,24 @@ final class Joins {
     }
 
     private LogicalPlan filtered(JoinCandidate candidate, LogicalPlan side) throws Exception {
-        Reply reply = request(candidate);
-        if (reply.answer.hasNonNull("reason")) {
+        String mark = JoinFilterPlan.MARK + COUNT.getAndIncrement();
+        Reply reply = request(candidate, mark);
+        if (reply.reason != null) {
             return null;
         }
-        String mark = JoinFilterPlan.MARK + COUNT.getAndIncrement();
-        ObjectNode info = ((ObjectNode) reply.answer).deepCopy();
-        info.remove("words");
-        info.put("index", candidate.index);
-        info.put("column", String.join(".", candidate.path));
-        info.put("id", candidate.key.exprId().id());
-        done.put(mark, info, 1);
-        return new JoinFilterPlan(candidate.scan.files.sparkSession(), side, candidate.key, reply.words, reply.files, mark).filtered();
+        reply.filter.index = candidate.index;
+        reply.filter.column = String.join(".", candidate.path);
+        done.put(mark, new Done(reply.filter, candidate.key.exprId().id()), 1);
+        return new JoinFilterPlan(candidate.scan.files.sparkSession(), side, candidate.key, reply.files.row(reply.words), reply.sql).filtered();
     }
 
-    /** What Python said, the filter, and the files whose keys it has. */
+    /** What Python said: a reason, or the filter, how to test it, and the files whose keys it has. */
     private static final class Reply {
-        final JsonNode answer;
-        int[] words;
+        String reason;
         FilteredFiles files;
-
-        Reply(JsonNode answer) {
-            this.answer = answer;
-        }
+        Wire.JoinFilter filter;
+        int[] words;
+        String sql;
     }
 
     /** A filter as Python sent it. */
@@ -138,39 +137,38 @@ final class Joins {
     }
 
     /** Requests the files that the filter knows, then the filter with those added that it does not. */
-    private Reply request(JoinCandidate candidate) throws Exception {
-        ObjectNode question = candidate.scan.question(mapper);
-        question.put("index", candidate.index);
-        ArrayNode column = question.putArray("column");
-        for (Iterator it = candidate.path.iterator(); it.hasNext();) {
-            column.add((String) it.next());
+    private Reply request(JoinCandidate candidate, String mark) throws Exception {
+        Wire.JoinRequest request = new Wire.JoinRequest();
+        candidate.scan.fill(request);
+        request.index = candidate.index;
+        request.column = (String[]) candidate.path.toArray(new String[0]);
+        request.mark = mark;
+        Map before = known.now();
+        FileLists.Known list = (FileLists.Known) before.get(candidate.index);
+        request.known = list == null ? "" : list.fingerprint;
+        Wire.JoinFilesReply first = (Wire.JoinFilesReply) python.call(request, Wire.JoinFilesReply.class);
+        Reply reply = new Reply();
+        reply.reason = first.reason;
+        if (reply.reason != null) {
+            return reply;
         }
-        FileLists.Known before = (FileLists.Known) known.now().get(candidate.index);
-        question.put("known", before == null ? "" : before.fingerprint);
-        JsonNode first = mapper.readTree(python.answer(question.toString()));
-        if (first.hasNonNull("reason")) {
-            return new Reply(first);
-        }
-        FileLists.Known list = known.updated(
-            candidate.index, first.get("fingerprint").asText(), first.get("files"), Collections.singletonMap(candidate.index, before));
-        FilteredFiles files = new FilteredFiles(candidate.scan.files.location(), list.files);
-        question.put("known", list.fingerprint);
-        ArrayNode missing = question.putArray("missing");
-        for (Iterator it = files.listed().iterator(); it.hasNext();) {
-            FileStatusWithMetadata file = (FileStatusWithMetadata) it.next();
-            if (files.add(file)) {
-                KnownFiles.describe(file, missing.addArray());
-            }
-        }
+        list = known.updated(candidate.index, first.fingerprint, first.files, before);
+        reply.files = new FilteredFiles(candidate.scan.files.location(), list.files);
+        request.known = list.fingerprint;
+        request.missing = reply.files.add();
         Words filter = (Words) filters.get(candidate.index);
-        question.put("filter", filter == null ? "" : filter.fingerprint);
-        JsonNode second = mapper.readTree(python.answer(question.toString()));
-        if (second.hasNonNull("words")) {
-            filter = new Words(second.get("filter").asText(), words(second.get("words").binaryValue()));
+        request.filter = filter == null ? "" : filter.fingerprint;
+        Wire.JoinFilterReply second = (Wire.JoinFilterReply) python.call(request, Wire.JoinFilterReply.class);
+        if (second.words != null) {
+            filter = new Words(second.fingerprint, words(second.words));
             filters.put(candidate.index, filter, 4L * filter.words.length);
         }
-        Reply reply = new Reply(second);
-        reply.files = files;
+        reply.reason = second.reason;
+        reply.filter = new Wire.JoinFilter();
+        reply.filter.rate = second.rate;
+        reply.filter.sizeBytes = second.sizeBytes;
+        reply.filter.merged = second.merged;
+        reply.sql = second.sql;
         // Not from the cache: another query may have put the filter of another column there.
         reply.words = filter == null ? null : filter.words;
         return reply;

@@ -103,7 +103,7 @@ final class KeyRows {
         evaluate(rows.iterator(), plan.output(), key, conditions);
     }
 
-    /** The rows of an RDD: a list of Python's, or a checkpoint, which stay as they are. Of others nobody knows. */
+    /** The rows of an RDD: a list of Python's, or a checkpoint, which stay as they are. Other RDDs may change. */
     private void distributed(LogicalRDD plan, Expression key, List conditions) throws Exception {
         if (plan.rdd().isCheckpointed()) {
             Keys.requireSmall(checkpointBytes(plan.rdd()));
@@ -133,7 +133,7 @@ final class KeyRows {
         throw new Keys.Unknown("KEYS_AT_RUN_TIME", "a checkpoint that is not there");
     }
 
-    /** The rows of Spark's cache: what it is made of may be at hand, or else the cache is, once it is filled. */
+    /** The rows of Spark's cache: from the plan that it was made of, or else from the cache itself once it is filled. */
     private void cached(InMemoryRelation plan, Expression key, List conditions) throws Exception {
         Keys.Unknown why = fromPlan(plan, key, conditions);
         if (why == null) {

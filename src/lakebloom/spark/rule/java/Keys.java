@@ -12,7 +12,6 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
@@ -26,7 +25,7 @@ final class Keys {
     final Object session;
     final Set values = new HashSet();
     boolean hasNull;
-    /** The caches that values were read from; null where there is none. */
+    /** The caches that values were read from; null if there is none. */
     CachedRows cached;
 
     Keys(Object session) {
@@ -54,7 +53,7 @@ final class Keys {
         final String found;
 
         Unknown(String reason, String found) {
-            super(reason);
+            super(reason, null, false, false); // no stack: it is kept with the plan
             this.found = found;
         }
     }
@@ -89,7 +88,7 @@ final class Keys {
     }
 
     static void requireSmall(BigInteger bytes) throws Unknown {
-        BigInteger most = Settings.bytes("spark.lakebloom.join.maxKeyBytes", 8388608L);
+        BigInteger most = Settings.bytes("spark.lakebloom.join.maxKeyBytes");
         if (bytes.compareTo(most) > 0) {
             throw tooMany("about " + bytes + " bytes; spark.lakebloom.join.maxKeyBytes is " + most);
         }
@@ -100,7 +99,7 @@ final class Keys {
     }
 
     static int maxKeys() {
-        return Integer.parseInt(SQLConf.get().getConfString("spark.lakebloom.join.maxKeys", "10000"));
+        return Settings.number("spark.lakebloom.join.maxKeys");
     }
 
     /** How many rows are read, at most, to find keys. */

@@ -1,6 +1,5 @@
 package io.lakebloom.spark;
 
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -57,7 +56,7 @@ public final class KnownFiles {
         return etag == null || etag.equals(known.etag) ? known.number : -1;
     }
 
-    /** The ETag without what only some stores put around it; null where Spark has not kept it. */
+    /** The ETag without what only some stores put around it; null if Spark has not kept it. */
     static String etag(FileStatusWithMetadata file) {
         Object status = file.fileStatus();
         String etag = status instanceof EtagSource ? ((EtagSource) status).getEtag() : null;
@@ -80,11 +79,8 @@ public final class KnownFiles {
     }
 
     /** What tells people, and Python, which file it is as Spark has listed it. */
-    static void describe(FileStatusWithMetadata file, ArrayNode into) {
-        into.add(file.getPath().toString());
-        into.add(file.getLen());
-        into.add(file.getModificationTime());
-        into.add(etag(file));
+    static Object[] describe(FileStatusWithMetadata file) {
+        return new Object[] {file.getPath().toString(), Long.valueOf(file.getLen()), Long.valueOf(file.getModificationTime()), etag(file)};
     }
 
     /** Whether the index knows a file of this path, as it is now or as it was. */

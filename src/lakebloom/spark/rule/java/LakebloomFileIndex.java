@@ -1,6 +1,6 @@
 package io.lakebloom.spark;
 
-import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -17,7 +17,7 @@ import scala.collection.immutable.Seq;
 /**
  * The files of another index without those that cannot match. Spark plans, counts and prints what it lists.
  *
- * A file is left out only if path, size, time of change and ETag (where there is one) in the other index's own listing
+ * A file is skipped only if path, size, time of change and ETag (where there is one) in the other index's own listing
  * are those that lakebloom knows, and lakebloom said that it cannot match.
  */
 public final class LakebloomFileIndex implements FileIndex {
@@ -33,7 +33,7 @@ public final class LakebloomFileIndex implements FileIndex {
     private final Listing first;
 
     /**
-     * The purpose of leaving out files for the query's own condition, directly above the files or above something else;
+     * The purpose of skipping files for the query's own condition, directly above the files or above something else;
      * for a join's keys it is KEYS and the column.
      */
     static final String FILTER = "filter";
@@ -98,7 +98,7 @@ public final class LakebloomFileIndex implements FileIndex {
         }
     }
 
-    /** How many files a scan listed before any was left out, and how many it kept of them; null where nobody knows. */
+    /** How many files a scan listed before any was skipped, and how many it kept of them; null if nobody knows. */
     int[] counted(long filesRead, boolean atMost) {
         Listing[] listings = {listed, first};
         for (int i = 0; i < listings.length; i++) {
@@ -112,7 +112,7 @@ public final class LakebloomFileIndex implements FileIndex {
         return null;
     }
 
-    /** What becomes of a file: read (#), left out (.), read because it is new (?) or has changed (!). */
+    /** What becomes of a file: read (#), skipped (.), read because it is new (?) or has changed (!). */
     String state(FileStatusWithMetadata file) {
         String state = base instanceof LakebloomFileIndex ? ((LakebloomFileIndex) base).state(file) : "?";
         if (state.equals(".") || result.holds() && skips(file)) {
@@ -129,13 +129,16 @@ public final class LakebloomFileIndex implements FileIndex {
         return state;
     }
 
-    /** What the lake's own indexes said where files were left out by it, what they were asked, and the other indexes. */
-    static void notes(FileIndex location, Object lake, ArrayNode own, ArrayNode asked, ArrayNode others) {
+    /** Describes what skipped files: what the lake's own indexes said, for which conditions, and the other lakes' indexes. */
+    static void describe(FileIndex location, Object lake, Wire.DescribedScan scan) {
+        List notes = new ArrayList();
+        List predicates = new ArrayList();
+        List others = new ArrayList();
         while (location instanceof LakebloomFileIndex) {
             LakebloomFileIndex index = (LakebloomFileIndex) location;
             if (index.lake == lake) {
-                own.insert(0, index.result.note);
-                asked.insert(0, index.result.condition);
+                notes.add(0, index.result.note);
+                predicates.add(0, index.result.condition);
             } else {
                 for (Iterator it = index.answers.iterator(); it.hasNext();) {
                     others.add(((PruneResult.KeptFiles) it.next()).name);
@@ -143,10 +146,13 @@ public final class LakebloomFileIndex implements FileIndex {
             }
             location = index.base;
         }
+        scan.notes = (JsonNode[]) notes.toArray(new JsonNode[0]);
+        scan.predicates = (JsonNode[]) predicates.toArray(new JsonNode[0]);
+        scan.others = (String[]) others.toArray(new String[0]);
     }
 
-    /** The conditions by which files were left out that are not directly above the files: those on a join's keys too. */
-    static List keyConditions(FileIndex location) {
+    /** The conditions by which files were skipped that are not directly above the files: those on a join's keys too. */
+    static JsonNode[] keyConditions(FileIndex location) {
         List found = new ArrayList();
         while (location instanceof LakebloomFileIndex) {
             LakebloomFileIndex index = (LakebloomFileIndex) location;
@@ -155,24 +161,24 @@ public final class LakebloomFileIndex implements FileIndex {
             }
             location = index.base;
         }
-        return found;
+        return (JsonNode[]) found.toArray(new JsonNode[0]);
     }
 
     public FileIndex base() {
         return base;
     }
 
-    /** Whether there is nothing to leave out. */
+    /** Whether there is nothing to skip. */
     boolean keepsAll() {
         return first.keptFiles == first.files;
     }
 
-    /** Whether this index, or one below it, left out a file when the query was planned. */
+    /** Whether this index, or one below it, skipped a file when the query was planned. */
     boolean leavesOutAny() {
         return !keepsAll() || base instanceof LakebloomFileIndex && ((LakebloomFileIndex) base).leavesOutAny();
     }
 
-    /** Whether this lake has had its say for this purpose already. */
+    /** Whether this lake has pruned the files for this purpose already. */
     public boolean isOf(Object lake, String purpose) {
         boolean mine = this.lake == lake && this.purpose.equals(purpose);
         return mine || base instanceof LakebloomFileIndex && ((LakebloomFileIndex) base).isOf(lake, purpose);
@@ -259,7 +265,7 @@ public final class LakebloomFileIndex implements FileIndex {
         return "LakebloomFileIndex(" + label + base + ")";
     }
 
-    /** Scans that leave out the same files are one scan to Spark, which then runs it once. */
+    /** Scans that skip the same files are one scan to Spark, which then runs it once. */
     public boolean equals(Object other) {
         if (!(other instanceof LakebloomFileIndex)) {
             return false;

@@ -1,13 +1,10 @@
 package io.lakebloom.spark;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.util.Collections;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
@@ -27,50 +24,41 @@ import scala.Function1;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Finds conditions directly above files, asks Python which of the files can match, and leaves the others out.
+ * Finds conditions above files, lets Python tell which of the files can match, and skips the others.
  *
- * Python is asked only if an index covers the place and the condition names one of its columns in a way that filters
+ * Python is called only if an index covers the place and the condition names one of its columns in a way that filters
  * can answer. Whatever goes wrong, the plan stays as it was.
  */
 public final class LakebloomRule extends Rule {
+    /** Problems that are remembered, so that each is logged once. */
+    static final long MAX_WARNINGS = 100;
     private static final Logger LOG = LoggerFactory.getLogger("lakebloom");
-    private final ObjectMapper mapper = new ObjectMapper();
     private final Object session;
     private final Pruning pruning;
-    private final Set warned = Collections.synchronizedSet(new HashSet());
+    private final Bounded warned = new Bounded(MAX_WARNINGS);
     private final Joins joins;
-    private Partners partners;
+    private final Partners partners = new Partners(this);
     final Counts counts = new Counts();
     private final TreeNodeTag seen;
-    private volatile Indexes indexes = new Indexes(mapper.createArrayNode());
+    private volatile Indexes indexes = new Indexes(new Wire.PublishedIndex[0]);
     private static final AtomicLong COUNT = new AtomicLong();
-    /** The same for all lakes: kept here, so that ListRows is compiled only when a query needs it. */
-    static volatile String handingOn = "[]";
 
-    /**
-     * The functions take the secret and a question about files, or about the filter for a join, and return the answer,
-     * both JSON.
-     */
+    /** The functions take the secret and a request of Wire, to prune or about the filter for a join, and return the reply. */
     public LakebloomRule(Object session, BiFunction python, BiFunction joins, String secret) {
         this.session = session;
         this.pruning = new Pruning(new Callback(python, secret));
-        this.joins = new Joins(mapper, new Callback(joins, secret));
+        this.joins = new Joins(new Callback(joins, secret));
         this.seen = new TreeNodeTag("lakebloom.seen." + COUNT.getAndIncrement());
     }
 
-    /** Replaces what is known of the indexes: a JSON array of {name, locations, columns, global}. */
+    /** A RuleSettings; it counts for the rules of all lakes. */
+    public void setSettings(String json) throws Exception {
+        Settings.tell((Wire.RuleSettings) Wire.read(json, Wire.RuleSettings.class));
+    }
+
+    /** Replaces what is known of the indexes: an array of PublishedIndex. */
     public void setIndexes(String json) throws Exception {
-        indexes = new Indexes(mapper.readTree(json));
-    }
-
-    /** Tells which settings change what is read: a JSON object, for each format a list of keys. */
-    public void setReaderKeys(String json) throws Exception {
-        Scan.setReaderKeys(mapper.readTree(json));
-    }
-
-    /** Tells what PySpark pickles to hand on the rows of a list: a JSON array of {bytes, free}. ListRows reads it. */
-    public void setHandingOn(String json) {
-        handingOn = json;
+        indexes = new Indexes((Wire.PublishedIndex[]) Wire.read(json, Wire.PublishedIndex[].class));
     }
 
     public TreeNode apply(TreeNode plan) {
@@ -87,33 +75,31 @@ public final class LakebloomRule extends Rule {
         }
     }
 
-    /** For tests and for explain: the scans of an optimized plan, as JSON. */
+    /** For explain: the scans of an optimized plan, each a DescribedScan. */
     public String describe(LogicalPlan plan) throws Exception {
-        ArrayNode scans = mapper.createArrayNode();
-        Scans.describe(plan, scans, mapper, this);
-        return scans.toString();
+        return Wire.write(Scans.of(plan, this));
     }
 
-    /** For explain: what became of the joins whose keys a global filter is about, as JSON. */
+    /** For explain: what became of the joins whose keys a global filter is about, each a DescribedJoin. */
     public String describeJoins(LogicalPlan plan) throws Exception {
-        ArrayNode report = mapper.createArrayNode();
+        List report = new ArrayList();
         describeJoins(plan, report);
-        return report.toString();
+        return Wire.write(report);
     }
 
-    /** What the filter behind a marked column is, as JSON; null where it is forgotten. */
-    public String joinFilter(String mark) {
-        JsonNode info = joins.info(mark);
-        return info == null ? null : info.toString();
-    }
-
-    private void describeJoins(LogicalPlan plan, ArrayNode report) throws Exception {
+    private void describeJoins(LogicalPlan plan, List report) throws Exception {
         if (plan instanceof Join) {
             joins.describe((Join) plan, indexes, report);
         }
         for (Iterator it = Plans.parts(plan).iterator(); it.hasNext();) {
             describeJoins((LogicalPlan) it.next(), report);
         }
+    }
+
+    /** The filter behind a marked column, a JoinFilter; null if it is forgotten. */
+    public String joinFilter(String mark) throws Exception {
+        Wire.JoinFilter info = joins.info(mark);
+        return info == null ? null : Wire.write(info);
     }
 
     private static final class Rewrite extends AbstractPartialFunction {
@@ -148,58 +134,48 @@ public final class LakebloomRule extends Rule {
         if (indexes.isEmpty() || Above.holds(join, fixed)) {
             return join;
         }
-        LogicalPlan fewerFiles = partners().rewritten(join);
+        LogicalPlan fewerFiles = partners.rewritten(join);
         return fewerFiles instanceof Join ? joins.rewritten((Join) fewerFiles, indexes) : fewerFiles;
     }
 
     private LogicalPlan rewrite(Filter filter, Set fixed) throws Exception {
         LogicalPlan fewer = byCondition(filter, fixed);
         boolean isJoin = !indexes.isEmpty() && JoinKey.isComparison(filter) && !Above.holds(fewer, fixed);
-        return isJoin ? partners().rewritten(fewer) : fewer;
-    }
-
-    /** Made when a query first needs it: compiling takes time. */
-    private synchronized Partners partners() {
-        partners = partners == null ? new Partners(this) : partners;
-        return partners;
+        return isJoin ? partners.rewritten(fewer) : fewer;
     }
 
     private LogicalPlan byCondition(Filter filter, Set fixed) throws Exception {
         if (filter.getTagValue(seen).isDefined()) {
-            return filter; // the optimizer comes by several times
+            return filter; // the optimizer calls the rule several times
         }
         Above above = Above.below((LogicalPlan) filter.child(), filter.condition());
         if (above == null || fixed.contains(above.relation)) {
             return filter;
         }
         String purpose = above.relation == filter.child() ? LakebloomFileIndex.FILTER : LakebloomFileIndex.ABOVE;
-        ObjectNode note = mapper.createObjectNode();
+        PruneNote note = new PruneNote();
         LogicalRelation fewer = pruned(above.relation, above.condition, purpose, null, note);
-        if (fewer == null && !note.isEmpty()) {
-            filter.setTagValue(seen, note.toString());
+        if (fewer == null && note.there != null) {
+            filter.setTagValue(seen, note);
         }
         return fewer == null ? filter : (LogicalPlan) filter.transformUp(new Copies.Exchange(above.relation, fewer));
     }
 
     private void noteFailure(Object plan, Throwable problem) {
         if (plan instanceof Filter) {
-            ObjectNode note = mapper.createObjectNode();
-            ObjectNode index = note.putArray("indexes").addObject();
-            index.put("name", "of this place");
-            index.put("reason", "INDEX_UNREADABLE");
-            index.put("message", problem.toString());
-            note.put("asked", true);
-            ((Filter) plan).setTagValue(seen, note.toString());
+            PruneNote note = new PruneNote();
+            note.failure = problem.toString();
+            ((Filter) plan).setTagValue(seen, note);
         }
     }
 
-    /** What Python said when a condition was asked in vain, or the indexes that were there; null: it was not looked at. */
-    String seen(Filter filter) {
-        return filter == null || filter.getTagValue(seen).isEmpty() ? null : (String) filter.getTagValue(seen).get();
+    /** What happened where nothing is skipped; null if the rule did not look at the condition. */
+    Wire.Seen seen(Filter filter) {
+        return filter.getTagValue(seen).isEmpty() ? null : ((PruneNote) filter.getTagValue(seen).get()).wire();
     }
 
     /** See Pruning.pruned. */
-    LogicalRelation pruned(LogicalRelation relation, Expression condition, String purpose, CachedRows keys, ObjectNode note)
+    LogicalRelation pruned(LogicalRelation relation, Expression condition, String purpose, CachedRows keys, PruneNote note)
             throws Exception {
         return pruning.pruned(this, relation, condition, purpose, keys, note);
     }
@@ -212,16 +188,16 @@ public final class LakebloomRule extends Rule {
         return session;
     }
 
-    /** Why joins leave out no files of relations, each in an array of JSON. */
-    Map unprunedJoins(LogicalPlan plan) throws Exception {
+    /** For each relation the joins that skip none of its files, though an index knows their key. */
+    Map unprunedJoins(LogicalPlan plan) {
         Map found = new IdentityHashMap();
         addUnprunedJoins(plan, found);
         return found;
     }
 
-    private void addUnprunedJoins(LogicalPlan plan, Map found) throws Exception {
+    private void addUnprunedJoins(LogicalPlan plan, Map found) {
         if (plan instanceof Join || JoinKey.isComparison(plan)) {
-            partners().describe(plan, found);
+            partners.describe(plan, found);
         }
         for (Iterator it = Plans.parts(plan).iterator(); it.hasNext();) {
             addUnprunedJoins((LogicalPlan) it.next(), found);
@@ -239,8 +215,9 @@ public final class LakebloomRule extends Rule {
 
     private void warn(Throwable problem) {
         String text = problem.toString();
-        if (warned.add(text)) {
-            LOG.warn("no file is skipped, because an index could not be asked: {}", text);
+        if (warned.get(text) == null) {
+            warned.put(text, text, 1);
+            LOG.warn("no file is skipped, because of an error: {}", text);
         }
     }
 }

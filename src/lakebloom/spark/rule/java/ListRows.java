@@ -1,7 +1,5 @@
 package io.lakebloom.spark;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -22,7 +20,7 @@ import scala.Function3;
  * The rows of spark.createDataFrame([...]): a list that PySpark has copied into the driver, and that nobody can change.
  *
  * To Spark it is an RDD like any other, which a Python worker computes. It is known by every step of its making: the
- * pickled list, a Python function that hands on what it gets (its pickle is compared byte by byte with PySpark's own),
+ * pickled list, a Python function that passes on what it gets (its pickle is compared byte by byte with PySpark's own),
  * and Spark's own functions from pickles to rows. Those run here, in the driver: no job, no Python worker.
  */
 final class ListRows {
@@ -45,7 +43,7 @@ final class ListRows {
         this.bytes = all;
     }
 
-    /** The rows of an RDD that is such a list; null where it is anything else. */
+    /** The rows of an RDD that is such a list; null if it is anything else. */
     static ListRows of(RDD rdd) {
         try {
             return found(rdd);
@@ -67,7 +65,7 @@ final class ListRows {
             }
             at = ((MapPartitionsRDD) at).prev();
         }
-        if (at == null || at.getClass() != PythonRDD.class || !handsOn((PythonFunction) field(at, PythonRDD.class, "func"))) {
+        if (at == null || at.getClass() != PythonRDD.class || !passesOn((PythonFunction) field(at, PythonRDD.class, "func"))) {
             return null;
         }
         RDD source = ((org.apache.spark.Dependency) at.dependencies().head()).rdd();
@@ -99,27 +97,27 @@ final class ListRows {
     }
 
     /** Whether a function is PySpark's own, whatever the size of its batches, for which some bytes are free. */
-    private static boolean handsOn(PythonFunction function) throws Exception {
+    private static boolean passesOn(PythonFunction function) {
         List command = Scala.list(function.command());
-        for (Iterator it = new ObjectMapper().readTree(LakebloomRule.handingOn).iterator(); it.hasNext();) {
-            JsonNode known = (JsonNode) it.next();
-            Set free = new HashSet();
-            for (Iterator jt = known.get("free").iterator(); jt.hasNext();) {
-                free.add(Integer.valueOf(((JsonNode) jt.next()).asInt()));
-            }
-            if (isSame(command, known.get("bytes").binaryValue(), free)) {
+        Wire.ListPickle[] known = Settings.listPickles();
+        for (int i = 0; i < known.length; i++) {
+            if (isSame(command, known[i])) {
                 return function.broadcastVars().isEmpty();
             }
         }
         return false;
     }
 
-    private static boolean isSame(List command, byte[] known, Set free) {
-        if (command.size() != known.length) {
+    private static boolean isSame(List command, Wire.ListPickle known) {
+        if (command.size() != known.pickle.length) {
             return false;
         }
-        for (int i = 0; i < known.length; i++) {
-            if (((Number) command.get(i)).byteValue() != known[i] && !free.contains(Integer.valueOf(i))) {
+        Set free = new HashSet();
+        for (int i = 0; i < known.free.length; i++) {
+            free.add(Integer.valueOf(known.free[i]));
+        }
+        for (int i = 0; i < known.pickle.length; i++) {
+            if (((Number) command.get(i)).byteValue() != known.pickle[i] && !free.contains(Integer.valueOf(i))) {
                 return false;
             }
         }

@@ -31,8 +31,8 @@ import org.apache.spark.sql.types.DataType;
 /**
  * A column of a plan, or what Spark compares of it, as it is in the files.
  *
- * Each row of the plan depends only on rows of the files with the same value. So leaving out files with other values
- * leaves out other rows, and changes none.
+ * Each row of the plan depends only on rows of the files with the same value. So skipping files with other values
+ * skips other rows, and changes none.
  */
 final class Origin {
     final LogicalRelation relation;
@@ -65,7 +65,7 @@ final class Origin {
         return sameValues && whyNot(indexes) == null;
     }
 
-    /** How files were left out here already; null where none were. */
+    /** How files were skipped here already; null if none were. */
     LakebloomFileIndex pruned() {
         Object location = ((HadoopFsRelation) relation.relation()).location();
         return location instanceof LakebloomFileIndex ? (LakebloomFileIndex) location : null;
@@ -124,7 +124,7 @@ final class Origin {
         }
     }
 
-    /** A column over what is below a plan with one child; null where its rows depend on rows with other values. */
+    /** A column over what is below a plan with one child; null if its rows depend on rows with other values. */
     private static Expression below(LogicalPlan plan, Expression column, AttributeReference root) {
         if (plan instanceof Project) {
             return column(Columns.replaced(column, Columns.definitions(((Project) plan).projectList())));

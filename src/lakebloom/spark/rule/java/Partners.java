@@ -1,11 +1,7 @@
 package io.lakebloom.spark;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -22,13 +18,13 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
  * Leaves out files of one side of a join that hold none of the other side's keys, where those are few and known.
  *
  * A condition that compares a column with a subquery of one value is a join of this kind, too. docs/JOINS.md says for
- * which joins and sides that is safe. Why a join leaves out nothing is noted on it, for explain.
+ * which joins and sides that is safe. Why a join skips nothing is noted on it, for explain.
  */
 final class Partners {
     private final LakebloomRule rule;
     private final TreeNodeTag noted;
     private static final AtomicLong COUNT = new AtomicLong();
-    /** Of keys that leave out no more than something else has left out already. */
+    /** Of keys that skip no more than something else has skipped already. */
     private static final String NOT_NEEDED = "NOT_NEEDED";
 
     Partners(LakebloomRule rule) {
@@ -36,18 +32,18 @@ final class Partners {
         this.noted = new TreeNodeTag("lakebloom.partners." + COUNT.getAndIncrement());
     }
 
-    /** A join, or a condition, with fewer files to read below it; itself where there is nothing to do. */
+    /** A join, or a condition, with fewer files to read below it; itself if there is nothing to do. */
     LogicalPlan rewritten(LogicalPlan plan) throws Exception {
         List pairs = JoinKey.of(plan);
-        ObjectNode notes = notes(plan);
-        notes = notes == null ? JsonNodeFactory.instance.objectNode() : notes;
+        Map before = notes(plan);
+        Map notes = before == null ? new HashMap() : new HashMap(before); // copies of the plan keep what they had
         List children = new ArrayList(Scala.list(plan.children()));
         boolean changed = false;
         for (Iterator it = pairs.iterator(); it.hasNext();) {
             JoinKey pair = (JoinKey) it.next();
             LogicalPlan indexed = (LogicalPlan) children.get(pair.indexed);
             Target target = Target.of(rule.indexes(), indexed, pair);
-            if (target == null || notes.has(pair.id()) || target.isDone(rule, pair.purpose())) {
+            if (target == null || notes.containsKey(pair.id()) || target.isDone(rule, pair.purpose())) {
                 continue; // the optimizer calls the rule several times
             }
             try {
@@ -55,20 +51,19 @@ final class Partners {
                 changed |= pruned != indexed;
                 children.set(pair.indexed, pruned);
             } catch (Keys.Unknown why) {
-                ObjectNode note = notes.putObject(pair.id());
-                note.put("reason", why.getMessage());
-                note.put("message", why.found);
+                notes.put(pair.id(), why);
             }
         }
         LogicalPlan made = changed ? (LogicalPlan) plan.withNewChildren(Scala.seq(children)) : plan;
         if (!pairs.isEmpty()) {
-            made.setTagValue(noted, notes.toString());
+            made.setTagValue(noted, notes);
         }
         return made;
     }
 
-    private ObjectNode notes(LogicalPlan plan) throws Exception {
-        return plan.getTagValue(noted).isEmpty() ? null : (ObjectNode) new ObjectMapper().readTree((String) plan.getTagValue(noted).get());
+    /** For each key that skips nothing the Keys.Unknown that says why; null if the rule did not look at the plan. */
+    private Map notes(LogicalPlan plan) {
+        return plan.getTagValue(noted).isEmpty() ? null : (Map) plan.getTagValue(noted).get();
     }
 
     private LogicalPlan pruned(LogicalPlan plan, JoinKey pair, Target target, LogicalPlan indexed) throws Exception {
@@ -83,13 +78,10 @@ final class Partners {
         String why = "NOT_SELECTIVE";
         for (Iterator it = target.origins.iterator(); it.hasNext();) {
             Origin origin = (Origin) it.next();
-            ObjectNode note = JsonNodeFactory.instance.objectNode();
+            PruneNote note = new PruneNote();
             Expression wanted = KeyCondition.of(origin.column, keys, pair.isNullSafe);
             made = pruned(rule, made, origin, wanted, pair.purpose(), keys.cached, note);
-            for (Iterator jt = note.path("indexes").iterator(); jt.hasNext();) {
-                JsonNode index = (JsonNode) jt.next();
-                why = index.hasNonNull("reason") ? index.get("reason").asText() : why;
-            }
+            why = note.reason == null ? why : note.reason;
         }
         if (made == indexed) {
             boolean isEnough = why.equals("NOT_SELECTIVE") && target.isPruned();
@@ -100,7 +92,7 @@ final class Partners {
 
     /** A plan without the files of an origin that cannot match a condition; the plan itself where all can. */
     static LogicalPlan pruned(
-            LakebloomRule rule, LogicalPlan plan, Origin origin, Expression condition, String purpose, CachedRows cached, ObjectNode note)
+            LakebloomRule rule, LogicalPlan plan, Origin origin, Expression condition, String purpose, CachedRows cached, PruneNote note)
             throws Exception {
         LogicalRelation fewer = rule.pruned(origin.relation, condition, purpose, cached, note);
         if (fewer == null || ((LakebloomFileIndex) ((HadoopFsRelation) fewer.relation()).location()).keepsAll()) {
@@ -119,33 +111,32 @@ final class Partners {
         return side == 1 ? needsLeft : type.equals("RightOuter");
     }
 
-    /** Adds to each relation that a join could have left out files of why it does not. */
-    void describe(LogicalPlan plan, Map found) throws Exception {
-        ObjectNode notes = notes(plan);
+    /** Adds to the list of each relation that a join could have skipped files of a Wire.UnprunedJoin: why it does not. */
+    void describe(LogicalPlan plan, Map found) {
+        Map notes = notes(plan);
         for (Iterator it = JoinKey.of(plan).iterator(); it.hasNext();) {
             JoinKey pair = (JoinKey) it.next();
             Target target = Target.of(rule.indexes(), (LogicalPlan) Scala.list(plan.children()).get(pair.indexed), pair);
             if (target == null || target.isDone(rule, pair.purpose())) {
                 continue;
             }
-            JsonNode note = notes == null ? null : notes.get(pair.id());
-            if (note != null && note.get("reason").asText().equals(NOT_NEEDED)) {
+            Keys.Unknown note = notes == null ? null : (Keys.Unknown) notes.get(pair.id());
+            if (note != null && note.getMessage().equals(NOT_NEEDED)) {
                 continue;
             }
+            Wire.UnprunedJoin join = new Wire.UnprunedJoin();
+            join.join = plan instanceof Join ? ((Join) plan).joinType().toString() : "Subquery";
+            join.side = plan instanceof Filter ? "" : pair.indexed == 0 ? "left" : "right";
+            join.column = target.column;
+            join.key = ConditionText.shortened(pair.key.sql());
+            join.reason = note != null ? note.getMessage() : notes == null ? "DISABLED" : "PLANNED_BEFORE";
+            join.message = note == null ? "" : ConditionText.shortened(note.found);
             for (Iterator jt = target.relations.iterator(); jt.hasNext();) {
                 Object relation = jt.next();
-                ArrayNode entries = (ArrayNode) found.get(relation);
-                if (entries == null) {
-                    entries = JsonNodeFactory.instance.arrayNode();
-                    found.put(relation, entries);
+                if (!found.containsKey(relation)) {
+                    found.put(relation, new ArrayList());
                 }
-                ObjectNode entry = entries.addObject();
-                entry.put("join", plan instanceof Join ? ((Join) plan).joinType().toString() : "Subquery");
-                entry.put("side", plan instanceof Filter ? "" : pair.indexed == 0 ? "left" : "right");
-                entry.put("column", target.column);
-                entry.put("key", ConditionText.shortened(pair.key.sql()));
-                entry.put("reason", note != null ? note.get("reason").asText() : notes == null ? "DISABLED" : "PLANNED_BEFORE");
-                entry.put("message", note == null ? "" : ConditionText.shortened(note.get("message").asText()));
+                ((List) found.get(relation)).add(join);
             }
         }
     }

@@ -1,6 +1,5 @@
 package io.lakebloom.spark;
 
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
@@ -52,10 +51,10 @@ final class PruneJoin {
         LogicalPlan pruned = plan;
         for (Iterator it = known.iterator(); it.hasNext() && !wanted.isEmpty();) {
             Origin origin = (Origin) it.next();
-            // Each call has its own keys: what an earlier one left out does not keep this one from leaving out more.
+            // Each call has its own keys: what an earlier one skipped does not keep this one from skipping more.
             String purpose = LakebloomFileIndex.KEYS + origin.column + " " + System.nanoTime();
             Expression condition = KeyCondition.of(origin.column, wanted, type);
-            pruned = Partners.pruned(rule, pruned, origin, condition, purpose, null, JsonNodeFactory.instance.objectNode());
+            pruned = Partners.pruned(rule, pruned, origin, condition, purpose, null, new PruneNote());
         }
         return pruned == plan ? "NOT_SELECTIVE" : (Object) pruned;
     }
@@ -71,7 +70,7 @@ final class PruneJoin {
         return origins;
     }
 
-    /** The distinct values of a query with one column; null where there are too many. */
+    /** The distinct values of a query with one column; null if there are too many. */
     private static Set values(QueryExecution query, DataType type) {
         Set found = new HashSet();
         InternalRow[] rows = query.executedPlan().executeCollect();

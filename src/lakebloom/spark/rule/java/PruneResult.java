@@ -4,17 +4,17 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.util.BitSet;
 import java.util.List;
 
-/** What indexes said about a condition, and what that rests on. */
+/** What indexes decided about a condition, and the cached rows that the decision depends on. */
 final class PruneResult {
     final JsonNode condition;
     /** A KeptFiles for each index. */
     final List answers;
-    /** What Python has to say about the answers, for explain. */
-    final String note;
-    /** The cached rows that the condition was made of; null where it was not. */
+    /** The note of Python, for explain. */
+    final JsonNode note;
+    /** The cached rows that the condition was made of; null if it was not. */
     final CachedRows keys;
 
-    PruneResult(JsonNode condition, List answers, String note, CachedRows keys) {
+    PruneResult(JsonNode condition, List answers, JsonNode note, CachedRows keys) {
         this.condition = condition;
         this.answers = answers;
         this.note = note;
@@ -30,7 +30,7 @@ final class PruneResult {
         }
     }
 
-    /** What one index said: which of the files it knows can match. */
+    /** What one index decided: which of its files can match. */
     static final class KeptFiles {
         final String name;
         final KnownFiles files;

@@ -1,12 +1,9 @@
 package io.lakebloom.spark;
 
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -16,7 +13,6 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /** Lets Python prune the files of a relation, if an index may know which of them can match. */
 final class Pruning {
-    private final ObjectMapper mapper = new ObjectMapper();
     private final Callback python;
     private final FileLists known = new FileLists();
 
@@ -25,12 +21,12 @@ final class Pruning {
     }
 
     /**
-     * The relation without files that cannot match; null where there is nothing to leave out, and then the note says why.
+     * The relation without files that cannot match; null if there is nothing to skip, and then the note says why.
      *
      * Keys are the cached rows that the condition was made of, if it was.
      */
     LogicalRelation pruned(
-            LakebloomRule lake, LogicalRelation relation, Expression condition, String purpose, CachedRows keys, ObjectNode note)
+            LakebloomRule lake, LogicalRelation relation, Expression condition, String purpose, CachedRows keys, PruneNote note)
             throws Exception {
         if (!Plans.isBatch(relation)) {
             return null;
@@ -42,14 +38,14 @@ final class Pruning {
         }
         Indexes indexes = lake.indexes();
         List names = scan.listsPlainFiles() ? indexes.usable(scan) : Collections.emptyList();
-        ArrayNode there = note.putArray("there");
-        for (Iterator it = indexes.names().iterator(); it.hasNext();) {
-            there.add((String) it.next());
-        }
+        note.there = indexes.names();
         if (names.isEmpty()) {
             return null;
         }
-        PruneResult result = prune(scan.question(mapper), names, keys, note);
+        Wire.PruneRequest request = new Wire.PruneRequest();
+        scan.fill(request);
+        request.indexes = (String[]) names.toArray(new String[0]);
+        PruneResult result = prune(request, keys, note);
         if (result.answers.isEmpty()) {
             return null;
         }
@@ -57,33 +53,28 @@ final class Pruning {
         return Copies.withLocation(relation, kept);
     }
 
-    private PruneResult prune(ObjectNode question, List names, CachedRows keys, ObjectNode note) throws Exception {
-        ArrayNode wanted = question.putArray("indexes");
-        for (Iterator it = names.iterator(); it.hasNext();) {
-            wanted.add((String) it.next());
-        }
+    private PruneResult prune(Wire.PruneRequest request, CachedRows keys, PruneNote note) throws Exception {
         Map before = known.now();
-        ObjectNode fingerprints = question.putObject("known");
+        request.known = new HashMap();
         for (Iterator it = before.entrySet().iterator(); it.hasNext();) {
             Map.Entry entry = (Map.Entry) it.next();
-            fingerprints.put((String) entry.getKey(), ((FileLists.Known) entry.getValue()).fingerprint);
+            request.known.put(entry.getKey(), ((FileLists.Known) entry.getValue()).fingerprint);
         }
+        Wire.PruneReply reply = (Wire.PruneReply) python.call(request, Wire.PruneReply.class);
+        note.note = reply.note;
+        note.reason = reply.reason;
         List answers = new ArrayList();
-        JsonNode reply = mapper.readTree(python.answer(question.toString()));
-        note.setAll((ObjectNode) reply.get("note"));
-        for (Iterator it = reply.get("answers").iterator(); it.hasNext();) {
-            JsonNode answer = (JsonNode) it.next();
-            String name = answer.get("name").asText();
-            FileLists.Known files = known.updated(name, answer.get("fingerprint").asText(), answer.get("files"), before);
+        for (int i = 0; i < reply.kept.length; i++) {
+            Wire.KeptFiles kept = reply.kept[i];
+            FileLists.Known files = known.updated(kept.name, kept.fingerprint, kept.files, before);
             if (files != null) {
-                BitSet kept = BitSet.valueOf(answer.get("kept").binaryValue());
                 BitSet changed = new BitSet();
-                for (Iterator jt = answer.get("changed").iterator(); jt.hasNext();) {
-                    changed.set(((JsonNode) jt.next()).asInt());
+                for (int j = 0; j < kept.changed.length; j++) {
+                    changed.set(kept.changed[j]);
                 }
-                answers.add(new PruneResult.KeptFiles(name, files.files, kept, changed));
+                answers.add(new PruneResult.KeptFiles(kept.name, files.files, BitSet.valueOf(kept.bits), changed));
             }
         }
-        return new PruneResult(question.get("predicate"), answers, note.toString(), keys);
+        return new PruneResult(request.predicate, answers, reply.note, keys);
     }
 }

@@ -22,7 +22,7 @@ final class Target {
 
     private Target() {}
 
-    /** What a key could leave out files of; null where no index knows the column. */
+    /** What a key could skip files of; null if no index knows the column. */
     static Target of(Indexes indexes, LogicalPlan plan, JoinKey key) {
         Target target = new Target();
         Expression column = Origin.column(key.other);
@@ -92,7 +92,7 @@ final class Target {
         }
     }
 
-    /** Whether something else has left out files here. */
+    /** Whether something else has skipped files here. */
     boolean isPruned() {
         for (Iterator it = origins.iterator(); it.hasNext();) {
             LakebloomFileIndex pruned = ((Origin) it.next()).pruned();
@@ -103,7 +103,7 @@ final class Target {
         return false;
     }
 
-    /** Whether files were left out here already, for this purpose. */
+    /** Whether files were skipped here already, for this purpose. */
     boolean isDone(Object lake, String purpose) {
         for (Iterator it = origins.iterator(); it.hasNext();) {
             LakebloomFileIndex pruned = ((Origin) it.next()).pruned();

@@ -37,7 +37,7 @@ final class Types {
         return type instanceof FloatType || type instanceof DoubleType;
     }
 
-    /** Whether there is a float in a value, at any depth; also of types that nobody knows. */
+    /** Whether there is a float in a value, at any depth; true for types that lakebloom does not know. */
     static boolean hasFloats(DataType type) {
         if (type instanceof ArrayType) {
             return hasFloats(((ArrayType) type).elementType());

@@ -10,7 +10,7 @@ import java.util.Set;
  * It has the rules of lakebloom.predicate.prune.normalise, so that Python is not called where no filter can answer. A
  * test gives both the same trees.
  */
-final class Usable {
+public final class Usable {
     private static final int TRUE = 1;
     private static final int FALSE = 2;
     private static final int NULL = 4;
@@ -19,13 +19,18 @@ final class Usable {
     private final Set indexed;
 
     /** The columns are FileColumns.key of each. */
-    Usable(Set indexed) {
+    public Usable(Set indexed) {
         this.indexed = indexed;
     }
 
     /** Whether filters of the columns could drop a file, because a tree is TRUE nowhere in it. */
     boolean canDrop(JsonNode tree) {
         return usable(tree, TRUE);
+    }
+
+    /** The same of a tree as text. */
+    public boolean canDrop(String tree) throws Exception {
+        return canDrop((JsonNode) Wire.read(tree, JsonNode.class));
     }
 
     private boolean usable(JsonNode tree, int wanted) {

@@ -24,7 +24,7 @@ final class ValueSource {
         this.column = column;
     }
 
-    /** Null where the values may come from elsewhere. */
+    /** Null if the values may come from elsewhere. */
     static ValueSource of(LogicalPlan plan, AttributeReference column) {
         if (plan instanceof LogicalRelation) {
             return Plans.isBatch(plan) ? new ValueSource((LogicalRelation) plan, column) : null;

@@ -1,11 +1,10 @@
 package io.lakebloom.spark;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.net.URI;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.function.BiFunction;
 import org.apache.hadoop.fs.Path;
@@ -23,7 +22,7 @@ import scala.Option;
 /**
  * Tells Python where the session wrote, after the fact: paths, and names of tables.
  *
- * It is called on Spark's listener bus, so no write waits for it, and whatever goes wrong here is nobody's problem.
+ * It is called on Spark's listener bus, so no write waits for it. Errors here are ignored.
  */
 public final class WriteWatch implements QueryExecutionListener {
     /** Commands that change the files of a table and are no DataWritingCommand. */
@@ -32,7 +31,6 @@ public final class WriteWatch implements QueryExecutionListener {
         "AlterTableAddPartitionCommand", "AlterTableDropPartitionCommand", "AlterTableRenamePartitionCommand",
         "AlterTableSetLocationCommand", "RepairTableCommand", "SaveAsV1TableCommand", "TruncateTableCommand",
     }));
-    private final ObjectMapper mapper = new ObjectMapper();
     private final SessionState session;
     private final Callback python;
 
@@ -56,7 +54,7 @@ public final class WriteWatch implements QueryExecutionListener {
     public void onFailure(String action, QueryExecution query, Exception error) {
     }
 
-    /** Where a table is; null where the catalog does not know it any more. */
+    /** Where a table is; null if the catalog does not know it any more. */
     public String location(String database, String name) {
         try {
             SessionCatalog catalog = session.catalog();
@@ -67,9 +65,8 @@ public final class WriteWatch implements QueryExecutionListener {
     }
 
     private void tell(LogicalPlan command, QueryExecution query) throws Exception {
-        ObjectNode json = mapper.createObjectNode();
-        ArrayNode paths = json.putArray("paths");
-        ArrayNode tables = json.putArray("tables");
+        List paths = new ArrayList();
+        List tables = new ArrayList();
         for (int i = 0; i < command.productArity(); i++) {
             Object part = command.productElement(i);
             part = part instanceof Option ? (((Option) part).isDefined() ? ((Option) part).get() : null) : part;
@@ -84,19 +81,22 @@ public final class WriteWatch implements QueryExecutionListener {
                 add((TableIdentifier) part, tables);
             }
         }
-        python.answer(mapper.writeValueAsString(json));
+        Wire.Written written = new Wire.Written();
+        written.paths = (String[]) paths.toArray(new String[0]);
+        written.tables = (String[][]) tables.toArray(new String[0][]);
+        python.tell(written);
     }
 
-    private void add(Option location, ArrayNode paths) throws Exception {
+    private void add(Option location, List paths) throws Exception {
         if (location.isDefined()) {
             paths.add(text((URI) location.get()));
         }
     }
 
-    private void add(TableIdentifier table, ArrayNode tables) {
+    private void add(TableIdentifier table, List tables) {
         Option database = table.database();
         String name = database.isDefined() ? (String) database.get() : session.catalog().getCurrentDatabase();
-        tables.addArray().add(name).add(table.table());
+        tables.add(new String[] {name, table.table()});
     }
 
     /** A location as Hadoop prints it, with its file system. */
