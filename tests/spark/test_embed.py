@@ -153,7 +153,7 @@ def test_a_job_that_fails_says_so(spark: SparkSession, tmp_path: Path, monkeypat
     def fail(*arguments: object) -> None:
         raise RuntimeError("no executors")
 
-    monkeypatch.setattr(module, "_run", fail)
+    monkeypatch.setattr(module, "answers", fail)
     with pytest.raises(BuildFailedError, match="embeds filters failed; found no executors"):
         embed_lake(spark, tmp_path, ["k"])
     assert pq.read_table(tmp_path / "a.parquet").equals(pa.table({"k": [1]}))
