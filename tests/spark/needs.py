@@ -13,9 +13,11 @@ import pytest
 from pyspark.sql import DataFrame, types
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from pyspark.sql import SparkSession
+
+    from lakebloom import Lakebloom
 
 HAS_COLLATIONS = "collation" in inspect.signature(types.StringType.__init__).parameters
 HAS_VARIANT = hasattr(types, "VariantType")
@@ -31,6 +33,11 @@ needs_tuples = pytest.mark.skipif(not HAS_TUPLES, reason="needs structs whose fi
 needs_data_source = pytest.mark.skipif(not HAS_DATA_SOURCE, reason="needs data sources in Python (Spark 4.0)")
 needs_connect = pytest.mark.skipif(not HAS_DATA_SOURCE, reason="needs Spark Connect of Spark 4.0")
 needs_widening = pytest.mark.skipif(not HAS_VARIANT, reason="needs a reader that widens types (Spark 4.0)")
+
+
+def readers(lake: Lakebloom) -> list[Callable[..., DataFrame]]:
+    """Return `lake.read` where there are data sources, for tests of other things that also look at it."""
+    return [lake.read] if HAS_DATA_SOURCE else []
 
 
 def marked(conditions: Iterable[str]) -> list[Any]:
