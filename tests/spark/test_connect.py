@@ -50,7 +50,7 @@ def test_connect(tmp_path: Path) -> None:
     assert "sql in its plan" in found["sql"]
     assert "the option pathGlobFilter" in found["option"]
     assert "[NOT_FOUND]" in found["missing"]
-    assert "does not tell which files a binaryfile source reads" in found["format"]
+    assert "does not show which files a binaryfile source reads" in found["format"]
     assert "cannot have a Bloom index" in found["char"]
     assert found["indexes"] == ["by_frame", "by_name", "by_orc", "by_path", "parts"]
 

@@ -87,5 +87,7 @@ def test_lookup_does_not_guess_a_default(spark: SparkSession, lake: Lakebloom, d
     assert lake.lookup("t", col("k") == 1, ["k"]).to_pylist() == [{"k": 1}]
     for predicate in (col("c") == 5, col("c").is_null()):
         assert len(kept(lake, "t", predicate)) == 1
-        with pytest.raises(DataFileError, match=r"does not have the column c.*DEFAULT 5.*Hint: ask with Spark"):
+        with pytest.raises(
+            DataFileError, match=r"does not have the column c.*DEFAULT 5.*Hint: query the table with Spark"
+        ):
             lake.lookup("t", predicate)
