@@ -22,7 +22,12 @@ def new_object(spark: SparkSession, name: str, *arguments: Any) -> Any:
     given = gateway.jvm.java.util.ArrayList()
     for argument in arguments:  # py4j can put a Python proxy into a list, but not into a gateway array
         given.add(argument)
-    return _class_loader(spark).loadClass(f"{PACKAGE}.{name}").getConstructors()[0].newInstance(given.toArray())
+    return java_class(spark, name).getConstructors()[0].newInstance(given.toArray())
+
+
+def java_class(spark: SparkSession, name: str) -> Any:
+    """Return one of our Java classes, compiled."""
+    return _class_loader(spark).loadClass(f"{PACKAGE}.{name}")
 
 
 def is_stopped(spark: SparkSession) -> bool:

@@ -16,8 +16,7 @@ from lakebloom.index.settings import Settings
 from lakebloom.predicate.prune.normalise import AllOf, AnyOf, Keep, Normal, normalise
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import Predicate, columns, from_json, to_json
-from lakebloom.spark import jvm
-from lakebloom.spark.jvm import new_object
+from lakebloom.spark.jvm import java_class, new_object
 from lakebloom.spark.rule import install
 from lakebloom.spark.rule.wire import STRUCTS
 from tests.predicate.strategies import INDEXED, leaves, trees
@@ -44,11 +43,6 @@ SCALARS = {
     "double": {float},
     "byte[]": {bytes},
 }
-
-
-def java_class(spark: SparkSession, name: str) -> Any:
-    gateway: Any = spark.sparkContext._gateway
-    return jvm._class_loader(gateway).loadClass(f"{jvm.PACKAGE}.{name}")
 
 
 def java_fields(found: Any) -> dict[str, str]:
