@@ -213,7 +213,7 @@ def test_partitions_that_share_a_directory_are_refused(
     spark.sql(f"INSERT INTO {table} VALUES ('k0', 0)")
     lake.create_index(table, BloomIndexConfig("i", ["k"]))
     spark.sql(f"ALTER TABLE {table} ADD PARTITION (p=1) LOCATION '{tmp_path}/t/p=0'")
-    for ask in (lake.refresh_index, lambda name: lake.lookup(name, col("k") == "k0"), lake.read):
+    for ask in (lake.refresh_index, lambda name: lake.lookup(name, col("k") == "k0"), *readers(lake)):
         with pytest.raises(UnsupportedSourceError, match=r"two partitions .* have the same location"):
             ask("i")
 
