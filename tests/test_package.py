@@ -46,6 +46,7 @@ LAYERS = [
     ["storage"],
     ["sizing"],
     ["sbbf"],
+    ["calls"],
     ["errors"],
     ["display"],
     ["locks", "tuning", "_lazy"],

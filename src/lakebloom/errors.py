@@ -43,13 +43,13 @@ to do (``hint``); its text consists of these three. Errors can be pickled, becau
 
 from __future__ import annotations
 
-import functools
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
 from lakebloom.display.secrets import without_secrets
+from lakebloom.display.shortened import cut, some
 from lakebloom.display.visible import visible
 
 __all__ = [
@@ -126,12 +126,7 @@ class LakebloomError(Exception):
 
 def _told(text: str) -> str:
     """Return a text without secrets, and cut. Secrets are removed first: half of one would not be recognised."""
-    return _cut(without_secrets(text))
-
-
-def _cut(text: str) -> str:
-    kept = _MOST_CHARACTERS - 40  # with the note about the rest, the text is not cut again
-    return text if len(text) <= _MOST_CHARACTERS else f"{text[:kept]}… ({len(text) - kept:,} more characters)"
+    return cut(without_secrets(text), _MOST_CHARACTERS)
 
 
 def _rebuild(cls: type[LakebloomError], message: str, found: str, hint: str) -> LakebloomError:
@@ -183,54 +178,6 @@ class WrongCallError(InvalidArgumentError, TypeError):
     """A call with a misspelt, missing or extra argument."""
 
     code = "WRONG_CALL"
-
-    @classmethod
-    def of(
-        cls, call: str, names: Sequence[str], given: Mapping[str, object], error: TypeError, hint: str = ""
-    ) -> WrongCallError:
-        """Return the error for a call that raised a TypeError; ``names`` are the names of its arguments.
-
-        >>> print(WrongCallError.of("fold", ["num_blocks"], {"num_block": 1}, TypeError()))
-        [WRONG_CALL] fold() has no argument num_block; found num_block. Hint: did you mean num_blocks?
-        """
-        import difflib
-
-        unknown = [name for name in given if name not in names]
-        if not unknown:
-            found = str(error).partition("() ")[2] or str(error)
-            known = ", ".join(names) or "none"
-            return cls(
-                f"{call}() was called with the wrong arguments", found=found, hint=hint or f"its arguments are {known}"
-            )
-        lower = {name.lower().replace("_", ""): name for name in names}
-        close = difflib.get_close_matches(unknown[0].lower().replace("_", ""), lower, n=1, cutoff=0.6)
-        if close:
-            hint = f"did you mean {lower[close[0]]}?"
-        return cls(
-            f"{call}() has no argument {unknown[0]}",
-            found=", ".join(unknown),
-            hint=hint or f"its arguments are {', '.join(names)}",
-        )
-
-
-CallT = TypeVar("CallT", bound="Callable[..., Any]")
-
-
-def typed_call(function: CallT) -> CallT:
-    """Make a call with wrong arguments raise WrongCallError, a TypeError with a hint."""
-    code = function.__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-
-    @functools.wraps(function)
-    def call(*args: Any, **given: Any) -> Any:
-        try:
-            return function(*args, **given)
-        except TypeError as error:
-            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
-                raise  # raised inside the function
-            raise WrongCallError.of(function.__name__, names, given, error) from None
-
-    return cast("CallT", call)
 
 
 class UnsupportedTypeError(LakebloomError, TypeError):
@@ -330,8 +277,8 @@ class ColumnNotFoundError(SourceError):
         close = difflib.get_close_matches(wanted[:_MOST_CHARACTERS], names, n=1, cutoff=0.5)
         return cls(
             f"{where} has no column {wanted}",
-            found=f"columns {_some(names)}" if names else "no columns",
-            hint=f"did you mean {_some(below or close)}?" if below or close else "name one of these" if names else "",
+            found=f"columns {some(names)}" if names else "no columns",
+            hint=f"did you mean {some(below or close)}?" if below or close else "name one of these" if names else "",
         )
 
     @classmethod
@@ -339,18 +286,10 @@ class ColumnNotFoundError(SourceError):
         """Return the error for a name that matches several columns."""
         return cls(
             f"{where} has several columns {wanted}",
-            found=_some(names),
+            found=some(names),
             hint="give them different names; or set spark.sql.caseSensitive=true, create the index again, and use the "
             "exact name",
         )
-
-
-_MOST_NAMES = 20
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 class DataFileError(SourceError):

@@ -14,7 +14,8 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from lakebloom.errors import IndexNotFoundError, InvalidArgumentError, WrongCallError
+from lakebloom.calls import wrong_call
+from lakebloom.errors import IndexNotFoundError, InvalidArgumentError
 
 __all__ = ["KINDS", "column_list", "kind_of", "typed_arguments"]
 
@@ -160,7 +161,7 @@ def _checked(function: Any, class_name: str) -> Any:
                 raise  # raised inside the call
             shown = class_name if function.__name__ == "__init__" else function.__name__
             hint = _CALL_HINTS.get(shown, "")
-            raise WrongCallError.of(shown, [*names, *sorted(known.difference(names))], given, error, hint) from None
+            raise wrong_call(shown, [*names, *sorted(known.difference(names))], given, error, hint) from None
         except IndexNotFoundError as error:
             suggest = getattr(self, "_suggested", None)
             better = error if suggest is None else suggest(error)

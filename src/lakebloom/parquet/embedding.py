@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow.compute as pc
 from pyarrow import types as pt
 
+from lakebloom.calls import typed_call
 from lakebloom.display.tables import Printable, sized
 from lakebloom.errors import (
     ColumnNotFoundError,
@@ -29,7 +30,6 @@ from lakebloom.errors import (
     EncryptedFileError,
     InvalidArgumentError,
     UnsupportedTypeError,
-    typed_call,
 )
 from lakebloom.parquet.footer import MAGIC, read_footer
 from lakebloom.parquet.rewriting import Rewriting

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakebloom.errors import CorruptFooterError, FilterFormatError, typed_call
+from lakebloom.calls import typed_call
+from lakebloom.errors import CorruptFooterError, FilterFormatError
 from lakebloom.parquet.embedded_filter import EmbeddedFilter
 from lakebloom.parquet.metadata import Metadata, read_metadata
 from lakebloom.parquet.open_file import open_file
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from lakebloom.sbbf.values.probes import Probe
 
 __all__ = ["filters", "might_contain"]
-
-_MOST_NAMES = 10
 
 
 @typed_call
@@ -145,8 +144,3 @@ def find_leaf(leaves: Sequence[Leaf], name: str) -> Leaf:
     path = names.require(parse_name(name), where="the file")
     (number,) = names.matches(path)
     return leaves[number]
-
-
-def _shortened(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more

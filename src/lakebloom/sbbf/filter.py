@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from lakebloom.errors import FilterMismatchError, InvalidArgumentError, typed_call
+from lakebloom.calls import typed_call
+from lakebloom.errors import FilterMismatchError, InvalidArgumentError
 from lakebloom.sbbf import estimates, folding, sizing
 from lakebloom.sbbf.blocks import MAX_BLOCKS, WORDS_PER_BLOCK
 from lakebloom.sbbf.bytes import bitsets

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from lakebloom.calls import typed_call
 from lakebloom.display.progress import Progress, shown
 from lakebloom.display.tables import Printable
-from lakebloom.errors import LakebloomError, NoFilesError, StorageError, typed_call
+from lakebloom.errors import LakebloomError, NoFilesError, StorageError
 from lakebloom.index.build.plan import RejectedFile, Shard, shard_files
 from lakebloom.index.operation import new_operation_id
 from lakebloom.parquet.embedding import column_names, embed

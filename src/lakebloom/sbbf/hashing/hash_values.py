@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as pt
 
-from lakebloom.errors import typed_call
+from lakebloom.calls import typed_call
 from lakebloom.sbbf.hashing.buffers import validity
 from lakebloom.sbbf.hashing.encoding import CANONICAL, Encoding, encode, require_encoding
 from lakebloom.sbbf.hashing.layouts import Gathered
