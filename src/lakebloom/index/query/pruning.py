@@ -21,6 +21,7 @@ from lakebloom.tuning import LONG_LIST, REQUESTS, THREADED_PAIRS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from lakebloom.index.query.views.combined import Together
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.prune.prune import Pruned, Resolver
     from lakebloom.predicate.prune.unit_filters import BoolArray, IntArray, UnitFilters
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from lakebloom.store.segments import Segment
     from lakebloom.tables.columns import ColumnPath
 
-__all__ = ["PrunedUnits", "prune", "resolver"]
+__all__ = ["PrunedUnits", "prune", "prune_together", "resolver"]
 
 
 class PrunedUnits(NamedTuple):
@@ -75,6 +76,13 @@ def prune(
     if schema is not None:
         units = [AsRead(each, schema) for each in units]
     return PrunedUnits(snapshot, tuple(_ask_each(pruner, units, remote=snapshot.is_remote)), whole)
+
+
+def prune_together(
+    together: Together, predicate: Predicate, read_schema: ReadSchema, *, hopeless: float = math.inf
+) -> Pruned:
+    """Return which files of several indexes can match, each column being probed in the index that has it."""
+    return Pruner(predicate, resolve=together.resolve, hopeless=hopeless).can_match(AsRead(together, read_schema))
 
 
 def resolver(snapshot: Snapshot) -> Resolver:

@@ -19,11 +19,10 @@ import msgspec
 import numpy as np
 
 from lakebloom.errors import IndexNotFoundError, IndexStateError
-from lakebloom.index.query.pruning import prune, resolver
+from lakebloom.index.query.pruning import prune, prune_together, resolver
 from lakebloom.index.query.views.combined import Together, helps
 from lakebloom.index.query.views.read_schema import TEXT_FORMATS, AsRead, ReadSchema
 from lakebloom.index.timeout import side_by_side, within
-from lakebloom.predicate.prune.prune import Pruner
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import Predicate, columns
 from lakebloom.storage.metered import Metered
@@ -294,8 +293,7 @@ def _bytes_read(snapshot: Snapshot) -> int:
 
 def _pruned_together(name: str, snapshots: list[Snapshot], predicate: Predicate, schema: ReadSchema) -> PrunedFiles:
     together = Together(snapshots)
-    pruner = Pruner(predicate, resolve=together.resolve, hopeless=HOPELESS)
-    pruned = pruner.can_match(AsRead(together, schema))
+    pruned = prune_together(together, predicate, schema, hopeless=HOPELESS)
     fingerprint = " ".join(snapshot.fingerprint for snapshot in snapshots)
     changed = together.changed()
     return PrunedFiles(name, together.files, fingerprint, pruned.keep | changed, changed, (pruned,))
