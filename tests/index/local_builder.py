@@ -77,4 +77,6 @@ def write_parquet(path: Path, columns: dict[str, pa.Array | list], **options: ob
     import pyarrow.parquet as pq
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table(columns), path, **options)
+    hidden = path.with_name(f".{path.name}")  # as Spark does: a reader beside it meets the whole file or none
+    pq.write_table(pa.table(columns), hidden, **options)
+    hidden.rename(path)

@@ -38,6 +38,8 @@ def silent() -> Iterator[str]:
     thread = threading.Thread(target=accept, daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.getsockname()[1]}"
+    server.shutdown(socket.SHUT_RDWR)  # wakes the thread, which may have taken a last connection
+    thread.join()
     server.close()
     for connection in taken:
         connection.close()
