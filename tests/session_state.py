@@ -37,7 +37,7 @@ class SessionState:
         if not self._session.experimental().extraOptimizations().equals(self._rules):
             getattr(self._session.experimental(), "extraOptimizations_$eq")(self._rules)
         for listener in self._listening():
-            if listener not in self._listeners:
+            if listener not in self._listeners and not _is_spark_own(listener):
                 self._session.listenerManager().unregister(listener)
         if self._session.catalog().currentDatabase() != self._database:
             self._session.catalog().setCurrentDatabase(self._database)
@@ -77,6 +77,11 @@ class SessionState:
 
 def _enabled_lakes() -> frozenset[Lakebloom]:
     return frozenset(user for user in list(threads._users) if isinstance(user, Lakebloom) and user.enabled)
+
+
+def _is_spark_own(listener: Any) -> bool:
+    """Whether Spark itself listens. From 4.0 on it registers one listener for all observations, and only once."""
+    return str(listener.getClass().getName()).startswith("org.apache.spark.")
 
 
 def _python(settings: Any) -> dict[str, str]:
