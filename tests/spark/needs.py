@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 from pyspark.sql import DataFrame, types
 
@@ -22,14 +23,17 @@ if TYPE_CHECKING:
 HAS_COLLATIONS = "collation" in inspect.signature(types.StringType.__init__).parameters
 HAS_VARIANT = hasattr(types, "VariantType")
 HAS_TUPLES = HAS_VARIANT
-"""Before Spark 4.0 structs are compared only if their fields have the same names."""
+"""Before Spark 4.0 structs are compared by = only if their fields have the same names."""
 HAS_ARROW_INPUT = hasattr(DataFrame, "toArrow")
 """`createDataFrame` of an Arrow table came with `toArrow`."""
+HAS_RECURSION = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 1)
+"""Spark 4.0 parses WITH RECURSIVE and then fails."""
 HAS_DATA_SOURCE = importlib.util.find_spec("pyspark.sql.datasource") is not None
 
 needs_collations = pytest.mark.skipif(not HAS_COLLATIONS, reason="needs collations (Spark 4.0)")
 needs_variant = pytest.mark.skipif(not HAS_VARIANT, reason="needs VARIANT (Spark 4.0)")
 needs_tuples = pytest.mark.skipif(not HAS_TUPLES, reason="needs structs whose fields have other names (Spark 4.0)")
+needs_recursion = pytest.mark.skipif(not HAS_RECURSION, reason="needs recursive queries (Spark 4.1)")
 needs_data_source = pytest.mark.skipif(not HAS_DATA_SOURCE, reason="needs data sources in Python (Spark 4.0)")
 needs_connect = pytest.mark.skipif(not HAS_DATA_SOURCE, reason="needs Spark Connect of Spark 4.0")
 needs_widening = pytest.mark.skipif(not HAS_VARIANT, reason="needs a reader that widens types (Spark 4.0)")
@@ -42,7 +46,14 @@ def readers(lake: Lakebloom) -> list[Callable[..., DataFrame]]:
 
 def marked(conditions: Iterable[str]) -> list[Any]:
     """Return conditions in SQL as parameters of a test, marked by what they need."""
-    return [pytest.param(text, marks=needs_tuples if _has_tuples(text) else ()) for text in conditions]
+    return [pytest.param(text, marks=marks_of(text)) for text in conditions]
+
+
+def marks_of(sql: str) -> Any:
+    """Return the marks of a condition or query in SQL: what it needs."""
+    if _has_tuples(sql):
+        return needs_tuples
+    return needs_recursion if "RECURSIVE" in sql else ()
 
 
 def possible(conditions: Iterable[str]) -> list[str]:
@@ -54,8 +65,8 @@ def possible(conditions: Iterable[str]) -> list[str]:
     ]
 
 
-def _has_tuples(condition: str) -> bool:
-    return re.match(r"\((k|i), \w+\) (=|IN) ", condition) is not None
+def _has_tuples(sql: str) -> bool:
+    return re.search(r"\((k|i), \w+\) = \(", sql) is not None
 
 
 def to_arrow(frame: DataFrame) -> pa.Table:

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom
+from tests.spark.needs import marks_of
 from tests.spark.skipping.support import EXACT, configured, file_counts, skipping
 from tests.spark.support import write
 
@@ -108,7 +109,10 @@ def narrow_columns(keys: list[int | None]) -> dict[str, Any]:
     return {"k": pa.array(keys, pa.int32()), "s": pa.array([key and f"e{key}" for key in keys], pa.string())}
 
 
-@pytest.mark.parametrize("query", queries(), ids=lambda query: query.text[:70])
+QUERIES = [pytest.param(query, marks=marks_of(query.text), id=query.text[:70]) for query in queries()]
+
+
+@pytest.mark.parametrize("query", QUERIES)
 def test_same_rows(spark: SparkSession, lake: Lakebloom, query: Query) -> None:
     with configured(spark, FEW_TASKS):
         without = spark.sql(query.text)
