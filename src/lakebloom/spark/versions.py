@@ -1,7 +1,8 @@
 """What differs between versions of Spark, from 3.5 on. No other module checks the version.
 
 Spark 3.5 has no Python data source, so lakebloom supports its classic sessions without ``read``, and not its Connect
-sessions. Features are detected, not derived from version numbers, so that builds of vendors work too.
+sessions. Features are detected, not derived from version numbers, so that builds of vendors work too. The one exception
+is a defect of Spark 4.0.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from lakebloom.errors import UnsupportedSessionError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -20,7 +23,9 @@ if TYPE_CHECKING:
 __all__ = [
     "frame_of",
     "java_source",
+    "loses_rows_without_columns",
     "metadata_column",
+    "require_columns",
     "require_connect",
     "require_data_source",
     "scala_sequence",
@@ -59,6 +64,25 @@ def require_data_source() -> None:
             hint="after lake.enable() every query of this session skips files; "
             "lake.lookup(name, predicate) returns rows without a Spark job",
         )
+
+
+def require_columns(names: Sequence[str]) -> None:
+    """Raise UnsupportedSessionError for a scan without columns by a data source, where Spark would lose its rows."""
+    if not names and loses_rows_without_columns(_version()):
+        raise UnsupportedSessionError(
+            "the data source cannot read rows without columns with Spark 4.0, which loses them",
+            found=f"no columns, and pyspark {_version()}",
+            hint="name a column, or call lake.read(name, predicate, columns=[])",
+        )
+
+
+def loses_rows_without_columns(version: str) -> bool:
+    """Whether this Spark, the server's on Spark Connect, reads no rows from a data source without columns.
+
+    >>> [loses_rows_without_columns(version) for version in ("4.0.5", "4.0.2-amzn-0", "4.1.4")]
+    [True, True, False]
+    """
+    return version.startswith("4.0.")
 
 
 def _is_classic(spark: SparkSession) -> bool:

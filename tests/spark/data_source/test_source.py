@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import datasource
+from pyspark.sql.types import StructType
 
 from lakebloom import BloomIndexConfig, Lakebloom, col, errors
 from lakebloom.predicate.tree import to_json
 from lakebloom.spark.data_source.source import LakebloomSource, ReadTask, register
+from lakebloom.spark.versions import loses_rows_without_columns
 from tests.spark.support import fresh_name, keys, write
 from tests.storage.conftest import BUCKET, s3_endpoint, s3_options  # noqa: F401
 from tests.test_package import ROOT
@@ -187,6 +190,17 @@ def test_types_without_arrow_values_can_be_left_out(spark: SparkSession, source:
     with pytest.raises(AnalysisException, match=r"column v: values of type variant .*option columns"):
         through(spark, "variant")
     assert through(spark, "variant", columns="id").collect() == [(1,)]
+
+
+def test_rows_without_columns_are_counted_or_refused(spark: SparkSession, source: Lakebloom, tmp_path: Path) -> None:
+    write(tmp_path / "t/0.parquet", {"k": list(range(7))})
+    source.create_index(tmp_path / "t", BloomIndexConfig("t", ["k"]))
+    for frame in (through(spark, "t", columns=""), spark.read.schema(StructType()).format("lakebloom").load("t")):
+        if loses_rows_without_columns(spark.version):
+            with pytest.raises(PySparkException, match=r"with Spark 4\.0, which loses them"):
+                frame.count()
+        else:
+            assert frame.count() == 7
 
 
 @pytest.mark.parametrize(("granularity", "groups"), [("file", (0, 1, 2)), ("row_group", (1,)), (5, (1,))])

@@ -141,7 +141,9 @@ def test_chosen_columns(spark: SparkSession, source: Lakebloom, tmp_path: Path) 
     assert [lake.lookup("t", nine, columns=[], limit=limit).num_rows for limit in (None, 3, 9, 0)] == [4, 3, 4, 0]
     assert lake.lookup("t", nine, columns=[]).column_names == []
     assert lake.lookup("t", col("key") == 77, columns=[]).num_rows == 0
-    assert lake.read("t", nine, columns=[]).count() == 4
+    for predicate, count in ((nine, 4), (None, 8), (col("key") == 77, 0)):
+        nothing = lake.read("t", predicate, columns=[])
+        assert (nothing.columns, nothing.count(), len(nothing.collect())) == ([], count, count)
     for twice in (["Key", "Key"], ["Key", "KEY"], ["a,b", "key", "`key`"]):
         with pytest.raises(InvalidArgumentError, match="Key is named twice"):
             lake.lookup("t", nine, columns=twice)

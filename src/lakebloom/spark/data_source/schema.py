@@ -91,6 +91,20 @@ class SourceSchema:
         """
         return self._schema.top_level_names if columns is None else self._schema.chosen(columns)
 
+    def any_column(self, predicate: Predicate | None) -> str:
+        """Return a column for a scan that wants none, and must have one: if possible one that the predicate reads.
+
+        Raises UnsupportedTypeError if only Spark can read the columns.
+        """
+        used = [] if predicate is None else [path[0] for path in sorted(columns_of(self.bound(predicate)))]
+        names = [*used, *self.names(None)]
+        for name in names:
+            try:
+                return self._field(name).name
+            except UnsupportedTypeError:
+                continue
+        return self._field(names[0]).name
+
     def chosen(self, schema_json: str, where: Predicate | None) -> ChosenColumns:
         """Return the columns of a custom schema: some columns of the table, with its types.
 

@@ -41,6 +41,7 @@ from lakebloom.spark.data_source.options import SourceOptions
 from lakebloom.spark.data_source.pushed_filters import predicate_of
 from lakebloom.spark.data_source.schema import SourceSchema
 from lakebloom.spark.sources.listing import reachable
+from lakebloom.spark.versions import loses_rows_without_columns, require_columns
 from lakebloom.storage import normalise
 from lakebloom.tables.file_identity import changed_ms
 from lakebloom.tables.parquet.rows import TableRows
@@ -121,13 +122,18 @@ def load(
     if predicate is not None:
         require_predicate(predicate)
         reader = reader.option("where", to_json(schema.bound(predicate)).decode())
+    unwanted = None
     if columns is not None:
-        reader = reader.option("columns", ", ".join(map(_quoted, schema.names(columns))))
+        names = schema.names(columns)
+        if not names and loses_rows_without_columns(spark.version):
+            names = [unwanted := schema.any_column(predicate)]
+        reader = reader.option("columns", ", ".join(map(_quoted, names)))
     if timeout_ms:
         reader = reader.option("timeoutMs", timeout_ms)
     if changed is not None:
         reader = reader.option("currentTable", changed.to_text())
-    return reader.load(index)
+    frame = reader.load(index)
+    return frame if unwanted is None else frame.drop(unwanted)
 
 
 def changed_table(snapshot: Snapshot, current: Callable[[Snapshot], CurrentTable]) -> CurrentTable | None:
@@ -229,6 +235,7 @@ class LakebloomReader(DataSourceReader):
 
     def partitions(self) -> list[ReadTask]:
         """Return the tasks. Each reads about ``partitionBytes`` bytes."""
+        require_columns(self._columns.names)
         table = self._current()
         listed = table.list_files(self._options.storage)
         try:
