@@ -172,7 +172,7 @@ def test_ctrl_c_leaves_nothing_half_done(tmp_path: Path) -> None:
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(running.pid, signal.SIGKILL)
-    assert running.returncode == 130
+    assert running.returncode == 130, err
     assert err.splitlines()[-1] == "error INTERRUPTED: stopped by Ctrl-C; no partial changes remain."
     assert "Traceback" not in err
     assert [path for path in tmp_path.glob("indexes/**/*") if path.is_file()] == []

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from importlib.resources import files
 
 import pytest
@@ -30,11 +33,32 @@ def test_the_data_source_says_which_spark_it_needs(monkeypatch: pytest.MonkeyPat
         versions.require_data_source()
 
 
+def test_ctrl_c_interrupts_whatever_the_handler_of_spark_does() -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("the connection is in use")
+
+    def wait(seconds: float) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(seconds)
+
+    before = signal.signal(signal.SIGINT, fails)
+    try:
+        with pytest.raises(RuntimeError), versions.ctrl_c_interrupts():
+            wait(60)  # a handler that is not Spark's stays
+        fails.__module__ = "pyspark.context"
+        with pytest.raises(KeyboardInterrupt), versions.ctrl_c_interrupts():
+            wait(60)
+        assert signal.getsignal(signal.SIGINT) is fails
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 class Session:
     """A session without a JVM, which is all that is looked at."""
 
 
 def test_connect_says_which_spark_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "_has_data_sources", lambda: True)
     versions.require_connect(Session())  # type: ignore[arg-type]
     monkeypatch.setattr(versions, "_has_data_sources", lambda: False)
     with pytest.raises(UnsupportedSessionError, match=r"from Spark 4\.0 on.*Hint: with Spark 3\.5 use a classic"):

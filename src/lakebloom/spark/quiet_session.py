@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import UnsupportedSessionError
 from lakebloom.spark.error_cause import cause
+from lakebloom.spark.versions import ctrl_c_interrupts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +54,8 @@ def quiet_session(
     try:
         if interruptions:
             raise KeyboardInterrupt
-        yield session
+        with ctrl_c_interrupts():
+            yield session
     finally:
         session.stop()
 

@@ -8,12 +8,15 @@ is a defect of Spark 4.0.
 from __future__ import annotations
 
 import importlib.util
+import signal
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lakebloom.errors import UnsupportedSessionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy as np
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     Words = np.ndarray[tuple[int], np.dtype[np.int32]]
 
 __all__ = [
+    "ctrl_c_interrupts",
     "frame_of",
     "java_source",
     "loses_rows_without_columns",
@@ -132,6 +136,25 @@ def scala_sequence(spark: SparkSession, items: list[Any]) -> Any:
     for item in items:
         wanted.add(item)
     return jvm.PythonUtils.toSeq(wanted)
+
+
+@contextmanager
+def ctrl_c_interrupts() -> Iterator[None]:
+    """Let Ctrl-C raise KeyboardInterrupt in a block.
+
+    Spark's handler asks Java to cancel all jobs. While Python waits for Java this call fails, and in older versions its
+    error takes the place of KeyboardInterrupt. A handler that is not Spark's stays.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    is_spark_own = str(getattr(handler, "__module__", None)).startswith("pyspark.")
+    if threading.current_thread() is not threading.main_thread() or not is_spark_own:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def java_source(text: str, scala: str, session: str) -> str:

@@ -115,7 +115,7 @@ def test_file_systems_without_a_known_guarantee_are_refused(spark: SparkSession,
 def test_an_unknown_guarantee_is_refused_by_name(spark: SparkSession) -> None:
     storage = open_storage("webhdfs://127.0.0.1:9/x", spark=spark)
     for operation in (storage.write, storage.put_if_absent):
-        with pytest.raises(StorageError, match="webhdfs: file system, of which no rename with exactly one winner"):
+        with pytest.raises(StorageError, match="webhdfs: file system, where a rename may let two writers win"):
             operation("a", b"1")
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from lakebloom import hash_values
 from lakebloom.errors import UnsupportedTypeError
+from tests.spark.needs import needs_widening
 from tests.tables.reading import read, spark_hashes
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def file(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return path
 
 
+@needs_widening
 @pytest.mark.spark
 def test_spark_reads_the_same_values(file: Path, spark: SparkSession) -> None:
     for kind, names in READABLE.items():

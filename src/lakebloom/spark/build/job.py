@@ -32,6 +32,7 @@ from lakebloom.spark.error_cause import cause
 from lakebloom.spark.sources.catalog_tables import CatalogTables
 from lakebloom.spark.sources.listing import list_table, reachable
 from lakebloom.spark.sources.resolve import is_connect
+from lakebloom.spark.versions import ctrl_c_interrupts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -180,7 +181,7 @@ def interruptible(spark: SparkSession, tag: str) -> Iterator[None]:
     """Cancel the jobs of a block that Ctrl-C ends.
 
     Spark's own handler fails if the signal comes while Python waits for Java: its call would use the connection that
-    is waiting. Here that call is over.
+    is waiting. Here that call is over, and only the jobs of the block are cancelled.
     """
     # In a classic session, only tags of the Spark context reach the jobs that Python starts.
     add, cancel, remove = (
@@ -194,7 +195,8 @@ def interruptible(spark: SparkSession, tag: str) -> Iterator[None]:
     )
     add(tag)
     try:
-        yield
+        with ctrl_c_interrupts():
+            yield
     except KeyboardInterrupt:
         with suppress(Exception):
             cancel(tag)
