@@ -91,7 +91,9 @@ def embedded(path: Path, number: int) -> list[Sbbf | None]:
     found: list[Sbbf | None] = []
     for group in read_footer(path).row_groups:
         offset, length = group.columns[number].bloom_filter_offset, group.columns[number].bloom_filter_length
-        found.append(None if offset is None else Sbbf.from_parquet(data[offset : offset + (length or 0)]))
+        # Parquet of Spark 3.5 writes no length; what follows a filter is ignored.
+        end = None if offset is None or length is None else offset + length
+        found.append(None if offset is None else Sbbf.from_parquet(data[offset:end]))
     return found
 
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lakebloom.parquet
-from lakebloom.errors import EncryptedFileError, LakebloomError
+from lakebloom.errors import CorruptFilterError, EncryptedFileError, LakebloomError
+from lakebloom.parquet.encryption import FRAME_BYTES
 from tests.parquet.sealing import KEYS, PADDED_HEADER_BYTES, Sealing
 from tests.parquet.test_filters import CountedFile, conformance, write
 
@@ -47,13 +48,26 @@ def test_with_the_keys(name: str) -> None:
     assert answer.tolist() == [[True, False, False], [False, True, False]]
 
 
-def test_without_lengths() -> None:
-    """Only a plain footer tells where else something begins; otherwise a filter is not believed."""
-    file = io.BytesIO(Sealing(with_length=False, plain_footer=True).seal(PLAIN))
+@pytest.mark.parametrize("plain_footer", [True, False])
+def test_without_lengths(plain_footer: bool) -> None:
+    """As Spark 3.5 writes them. An encrypted filter is authenticated, so that its header is believed."""
+    sealed = Sealing(with_length=False, plain_footer=plain_footer).seal(PLAIN)
+    file = io.BytesIO(sealed)
     answer = lakebloom.parquet.might_contain(file, "id", [5, 1005, -1], key_retriever=KEYS.__getitem__)
     assert answer.tolist() == [[True, False, False], [False, True, False]]
-    file = io.BytesIO(Sealing(with_length=False).seal(PLAIN))
-    assert lakebloom.parquet.might_contain(file, "id", [5, -1], key_retriever=KEYS.__getitem__).all()
+
+
+@pytest.mark.parametrize("plain_footer", [True, False])
+def test_altered_filters_without_lengths_are_not_believed(plain_footer: bool) -> None:
+    sealed = Sealing(with_length=False, plain_footer=plain_footer).seal(PLAIN)
+    first = lakebloom.parquet.filters(io.BytesIO(sealed), ["id"], key_retriever=KEYS.__getitem__)[0]
+    end = first.offset + 2 * FRAME_BYTES + first.filter.num_bytes
+    for position in (0, 4, FRAME_BYTES, FRAME_BYTES + 20, end - first.offset - 1):
+        altered = bytearray(sealed)
+        altered[first.offset + position] ^= 1
+        found = lakebloom.parquet.filters(io.BytesIO(altered), ["id"], key_retriever=KEYS.__getitem__)[0]
+        with pytest.raises((EncryptedFileError, CorruptFilterError)):
+            found.filter  # noqa: B018
 
 
 def test_each_key_is_asked_for_once() -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import lakebloom.parquet
+from tests.spark.needs import needs_chosen_sizes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,7 +87,10 @@ def files(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict
     return made
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize(
+    "setting",
+    [pytest.param(name, marks=needs_chosen_sizes if name in ("adaptive", "odd size") else ()) for name in SETTINGS],
+)
 def test_every_type_in_every_size(setting: str, files: dict[str, Path]) -> None:
     path, (_, num_bytes, _) = files[setting], SETTINGS[setting]
     found = lakebloom.parquet.filters(path)

@@ -33,6 +33,7 @@ HAS_DATA_SOURCE = importlib.util.find_spec("pyspark.sql.datasource") is not None
 needs_collations = pytest.mark.skipif(not HAS_COLLATIONS, reason="needs collations (Spark 4.0)")
 needs_variant = pytest.mark.skipif(not HAS_VARIANT, reason="needs VARIANT (Spark 4.0)")
 needs_tuples = pytest.mark.skipif(not HAS_TUPLES, reason="needs structs whose fields have other names (Spark 4.0)")
+needs_chosen_sizes = pytest.mark.skipif(not HAS_VARIANT, reason="needs Parquet filters of chosen sizes (Spark 4.0)")
 needs_recursion = pytest.mark.skipif(not HAS_RECURSION, reason="needs recursive queries (Spark 4.1)")
 needs_data_source = pytest.mark.skipif(not HAS_DATA_SOURCE, reason="needs data sources in Python (Spark 4.0)")
 needs_connect = pytest.mark.skipif(not HAS_DATA_SOURCE, reason="needs Spark Connect of Spark 4.0")

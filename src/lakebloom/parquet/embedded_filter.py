@@ -8,7 +8,8 @@ read beyond the footer's start, and no more memory is allocated than the file ha
 
 The size in a filter's header is not trusted alone, because a wrong one would make every result wrong. It must agree
 with the length in the footer. If there is none, the filter must end where another part of the file begins, as it does
-in the files of all writers of that time.
+in the files of all writers of that time. The parts of an encrypted filter are authenticated, so its sizes are trusted:
+the part behind it may belong to a column whose offsets are encrypted too.
 """
 
 from __future__ import annotations
@@ -69,11 +70,14 @@ class EmbeddedFilter(Printable):
     def _plain(self, room: int) -> Sbbf:
         start = self._file.read(self.offset, self.length or min(room, MAX_HEADER_BYTES))
         num_bytes, header_bytes = read_header(start)
-        self._require_length(header_bytes + num_bytes, room)
-        missing = header_bytes + num_bytes - len(start)
+        announced = header_bytes + num_bytes
+        self._require_length(announced, room)
+        if self.length is None and self.offset + announced not in self._metadata.boundaries:
+            raise self._corrupt(f"no length, and a header that announces {announced} bytes, where no part ends")
+        missing = announced - len(start)
         if missing > 0:
             start += self._file.read(self.offset + len(start), missing)
-        return Sbbf.from_bytes(memoryview(start)[header_bytes : header_bytes + num_bytes])
+        return Sbbf.from_bytes(memoryview(start)[header_bytes:announced])
 
     def _sealed(self, room: int, key: ColumnKey) -> Sbbf:
         start = self._file.read(self.offset, self.length or min(room, _MAX_SEALED_HEADER_BYTES))
@@ -93,8 +97,6 @@ class EmbeddedFilter(Printable):
             raise self._corrupt(f"length {self.length} in the footer, {announced} in the filter's header")
         if announced > room:
             raise self._corrupt(f"a header that announces {announced} bytes, only {room} bytes before the footer")
-        if self.length is None and self.offset + announced not in self._metadata.boundaries:
-            raise self._corrupt(f"no length, and a header that announces {announced} bytes, where no part ends")
 
     def _corrupt(self, found: str) -> CorruptFilterError:
         return CorruptFilterError(
