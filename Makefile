@@ -12,6 +12,7 @@ CORE := .venv-core$(AGE)
 CORE_STAMP := $(CORE)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 FAST := not spark and not slow
+RANDOM_QUERIES := tests/spark/skipping/test_fuzz.py
 # Two processes, each with a Spark session of its own; a file stays in one of them.
 TWO := -n 2 --dist loadfile --no-loadscope-reorder
 # Spark starts its workers with the first python3 on PATH unless told otherwise.
@@ -86,10 +87,11 @@ bench-size: $(BENCH_STAMP) ## bytes for each distinct value against every other 
 compat: $(STAMP) ## the tests on every Spark that is supported, and docs/COMPATIBILITY.md from them; VERSION=3.5.9 for one
 	@. tools/java && $(BIN)/python tools/compat $(VERSION)
 
-fuzz: $(STAMP) ## random queries (N=3000), hostile files (HOSTILE=10000), kills and rivals; MINUTES=10 bounds the last two
+fuzz: $(STAMP) ## random queries (N=3000), hostile files (HOSTILE=10000), kills and rivals; MINUTES=10 bounds the last two; VERSION=3.5.9: random queries on another Spark
 	@. tools/java && LAKEBLOOM_FUZZ=$(or $(N),3000) LAKEBLOOM_HOSTILE=$(or $(HOSTILE),10000) LAKEBLOOM_ROUNDS=1000000 \
 		LAKEBLOOM_MINUTES=$(or $(MINUTES),10) LAKEBLOOM_SEED=$(or $(SEED),$$$$) \
-		$(BIN)/python -m pytest tests/fuzz tests/index/laws/test_protocol.py tests/spark/skipping/test_fuzz.py
+		$(BIN)/python $(if $(VERSION),tools/compat --silence 1440 --only $(RANDOM_QUERIES) $(VERSION),-m pytest \
+		tests/fuzz tests/index/laws/test_protocol.py $(RANDOM_QUERIES))
 
 bench-join: $(BENCH_STAMP) ## a join in which most rows have no match, with and without lakebloom
 	@. tools/java && $(BIN)/python -m bench.join
