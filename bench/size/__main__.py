@@ -52,7 +52,7 @@ def build(lake: Lakebloom, folder: Path, name: str, fpp: float, granularity: int
         answers = segment.which(("k",), hashes, np.arange(segment.num_units))
         passed, tested = passed + int(answers.sum()), tested + answers.size
     records = [segment.record for segment in snapshot.segments]
-    tiles = sum(tile.file.size_bytes for record in records for tile in record.tiles)
+    tiles = sum(tile.size_bytes for record in records for tile in record.tiles)
     return Ours(tiles, sum(record.units.size_bytes for record in records), passed, tested)
 
 

@@ -35,7 +35,7 @@
         ├── CommitConflictError       another writer changed it at the same time
         └── IndexFormatError          its files are damaged or unknown
             ├── CorruptIndexError         truncated, altered or missing
-            └── UnknownFormatError        written by a later version of lakebloom
+            └── UnknownFormatError        written by another version of lakebloom
 
 Each class has a stable ``code``. Each error says what was tried (``message``), what was found (``found``) and what
 to do (``hint``); its text consists of these three. Errors can be pickled, because Spark tasks send them to the driver.
@@ -395,6 +395,6 @@ class CorruptIndexError(IndexFormatError):
 
 
 class UnknownFormatError(IndexFormatError):
-    """The index was written by a later version of lakebloom."""
+    """The index was written by another version of lakebloom, in another format."""
 
     code = "UNKNOWN_FORMAT_VERSION"

@@ -42,10 +42,15 @@ SINGLE_HASHES = 2
 """Up to so many values are probed one by one, which takes few calls; more go together. bench-lookup."""
 FEW_HASHES = 64
 """Up to so many values numpy is as quick as compiled code that has to be loaded first. bench-lookup."""
-PROBED_BYTES = 16 << 20
-"""How much of a tile is held at once while many values are probed. bench-lookup."""
-KEPT_ROW_BYTES = 64 << 20
-"""Memory for rows of tiles that stay after they were read. bench-lookup, bench-scale."""
+PROBED_BYTES = 32 << 20
+"""How much of a tile, and of the answers about it, is held at once while many values are probed. bench-lookup."""
+KEPT_BYTES = 512 << 20
+"""Memory for pieces of tiles that stay after they were read: all that a long list needs of 4,000 files. A key adds
+eight bits for each unit. bench-lookup, bench-scale."""
+READ_GAP_BYTES = 16 << 10
+"""Pieces of a tile that are no further apart are read at once, with what lies between them. bench-lookup."""
+READ_BYTES = 16 << 20
+"""How much of a tile is read at a time. Bounds memory."""
 SIDE_BY_SIDE_UNITS = 1 << 14
 """Segments with more units in all are probed one by one: putting longer rows together costs more. bench-lookup."""
 THREADED_PAIRS = 200_000
@@ -147,6 +152,8 @@ WORST_UNION = 0.1
 """Filters of row groups are imported as one for the file up to this rate; beyond, they say too little about it."""
 MERGED_BYTES = 512 << 20
 """Filters of a segment that `optimize_index` makes: bounds its memory. docs/SCALE.md."""
+VERIFIED_BYTES = 256 << 20
+"""Filters that `verify_index` holds at a time: a tile is read once for so many bytes of them."""
 ALWAYS_ALLOWED_BYTES = 16 << 20
 """An index up to this size is never refused as too large for its table."""
 LANCE_TASK_ROWS = 1 << 26

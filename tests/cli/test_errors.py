@@ -55,7 +55,7 @@ def test_deleted_and_damaged_indexes(cli: Cli, lake: Lake) -> None:
     assert deleted.code == ExitCode.STATE
     assert "`lakebloom restore i`" in deleted.err
     assert cli("restore", "i").code == 0
-    for tile in [path for path in lake.stored() if path.endswith(".tile.arrow")]:
+    for tile in [path for path in lake.stored() if path.endswith(".tile")]:
         lake.catalog().index("i").storage.delete(tile)
     assert cli("verify", "i").code == ExitCode.DAMAGED
     assert cli("lookup", "i", "k = 1 OR s = 's1'").code == ExitCode.DAMAGED

@@ -101,7 +101,7 @@ def test_repair(cli: Cli, table: Path, tmp_path: Path) -> None:
     assert (sound.code, sound.err) == (0, "nothing is damaged\n")
     log = Lakebloom(location=tmp_path / "indexes").catalog.index("by_k").log
     for without, left in (("--without-spark", True), (None, False)):
-        (tmp_path / "indexes/by_k" / log.newest().segments[0].tiles[0].file.path).write_bytes(b"damaged")
+        (tmp_path / "indexes/by_k" / log.newest().segments[0].tiles[0].parts[0].file.path).write_bytes(b"damaged")
         assert cli("verify", "by_k").code == 5
         run = cli("repair", "by_k", *([without] if without else []))
         assert run.code == 0

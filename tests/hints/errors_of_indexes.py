@@ -149,8 +149,11 @@ def _(lake: Lake, met: Met) -> None:
     lake.create()
     path = Path(lake.location) / NAME / entry_path(1)
     now = path.read_bytes()
-    path.write_bytes(now.replace(b'{"lakebloom":1', b'{"lakebloom":999', 1))
+    path.write_bytes(now.replace(b'{"lakebloom":2', b'{"lakebloom":999', 1))
     with met("upgrade lakebloom"):
+        lake.open().lookup(NAME, col("k") == 5)
+    path.write_bytes(now.replace(b'{"lakebloom":2', b'{"lakebloom":1', 1))
+    with met("create it again"):
         lake.open().lookup(NAME, col("k") == 5)
     path.write_bytes(now)  # as the version of lakebloom that wrote it sees it
     assert_well(lake)

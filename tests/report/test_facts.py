@@ -66,7 +66,7 @@ def test_the_measured_rate_is_what_absent_keys_meet(facts: Facts, aged: Lake) ->
 
 def test_sizes_are_those_on_disk(facts: Facts, aged: Lake) -> None:
     stored = aged.catalog().index("i").storage
-    tiles = {path for path in aged.entry().paths if path.endswith(".tile.arrow")}
+    tiles = {path for path in aged.entry().paths if path.endswith(".tile")}
     assert facts.filter_bytes == sum(len(bytes(stored.read(path))) for path in tiles)
     import pyarrow.parquet as pq
 

@@ -25,7 +25,7 @@ def test_a_damaged_index_is_mended(spark: SparkSession, tmp_path: Path) -> None:
     lake.create_index(str(tmp_path / "table"), BloomIndexConfig("i", ["id"], fpp=0.001))
     home = tmp_path / "indexes" / "i"
 
-    tile = home / lake.catalog.index("i").log.confirmed().segments[0].tiles[0].file.path
+    tile = home / lake.catalog.index("i").log.confirmed().segments[0].tiles[0].parts[0].file.path
     flip(tile, tile.stat().st_size // 2)
     report = lake.repair_index("i")
     assert any(tile.name in line for line in report.done)

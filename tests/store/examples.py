@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from lakebloom.sbbf.filter import Sbbf
-from lakebloom.sbbf.layers import mix
+from lakebloom.sbbf.layers import in_layer
 from lakebloom.store.records import ColumnRecord, Commit, ConfigRecord, FileRecord, SegmentRecord, TableRecord
 from lakebloom.store.segments import SegmentWriter
 from lakebloom.store.unit_table import ColumnFacts, Unit
@@ -72,8 +72,7 @@ def write_segment(
             number = first_unit + member
             for layer in range(layers):
                 f = Sbbf(blocks)
-                hashes = hashes_of(number)
-                f.insert_hashes(hashes if layer == 0 else mix(hashes))
+                f.insert_hashes(in_layer(hashes_of(number), layer))
                 words[layer][:, slot] = f.words
             units.append(Unit(table_file(number), 0, 50, 0, 1, (ColumnFacts(0),)))
         writer.add_tile(0, members, words)

@@ -81,8 +81,8 @@ def test_every_value_exchanged_gives_an_entry_or_a_typed_error(entry: Commit) ->
                 continue
             for segment in found.segments:
                 for tile in segment.tiles:
-                    bits_end = tile.blocks_offset + tile.num_blocks * tile.num_units * 32
-                    assert 0 <= tile.blocks_offset < bits_end <= tile.file.size_bytes
+                    assert tile.num_blocks * tile.num_units * 32 < tile.size_bytes
+                    assert all(part.file.size_bytes > 32 * part.num_blocks > 0 for part in tile.parts)
                     assert tile.num_units <= segment.num_units <= segment.units.size_bytes
     assert refused > 100
 

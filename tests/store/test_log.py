@@ -115,9 +115,9 @@ def test_damaged_entries_are_typed_errors(storage: Storage, case: int) -> None:
 
 
 def test_an_entry_of_a_later_format_is_refused(storage: Storage) -> None:
-    data = encode_commit(entry()).replace(b'{"lakebloom":1', b'{"lakebloom":2', 1)
+    data = encode_commit(entry()).replace(b'{"lakebloom":2', b'{"lakebloom":3', 1)
     storage.write(entry_path(1), data)
-    with pytest.raises(errors.UnknownFormatError, match="found format 2"):
+    with pytest.raises(errors.UnknownFormatError, match="found format 3"):
         Log(storage, "i").newest()
 
 

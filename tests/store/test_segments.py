@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakebloom import errors
 from lakebloom.sbbf.filter import Sbbf
-from lakebloom.sbbf.layers import mix
+from lakebloom.sbbf.layers import in_layer
 from lakebloom.storage import open_storage
+from lakebloom.store import merge, probing
 from lakebloom.store.global_filters import read_global, write_global
 from lakebloom.store.merge import merge_segments
 from lakebloom.store.segments import Segment
-from lakebloom.store.tiles import read_tile
+from lakebloom.store.tile_layout import MAGIC, WIDE_UNITS, layout_of
+from lakebloom.store.tiles import TileReader, read_tile
+from lakebloom.tuning import MERGED_BYTES, PROBED_BYTES
 from tests.storage.faults import FaultyStorage
 from tests.store.examples import CONFIG, hashes_of, table_file, write_segment
 
@@ -42,21 +44,20 @@ def expected(units: range, sizes: dict[int, int], layers: int, hashes: np.ndarra
         passed = np.ones(len(hashes), dtype=np.bool_)
         for layer in range(layers):
             f = Sbbf(blocks)
-            inside = hashes_of(unit)
-            f.insert_hashes(inside if layer == 0 else mix(inside))
-            passed &= f.might_contain_hashes(hashes if layer == 0 else mix(hashes))
+            f.insert_hashes(in_layer(hashes_of(unit), layer))
+            passed &= f.might_contain_hashes(in_layer(hashes, layer))
         answers.append(bool(passed.any()))
     return answers
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(
-    sizes=st.dictionaries(st.integers(1, 40), st.integers(1, 6), min_size=1, max_size=3),
-    layers=st.integers(1, 2),
+    sizes=st.dictionaries(st.integers(1, 40), st.integers(1, 70), min_size=1, max_size=3),
+    layers=st.integers(1, 3),
     asked=st.lists(st.integers(0, 20), max_size=4),
     seed=st.integers(0, 100),
 )
-def test_probing_block_major_equals_probing_each_filter(
+def test_probing_planes_equals_probing_each_filter(
     storage: Storage, sizes: dict[int, int], layers: int, asked: list[int], seed: int
 ) -> None:
     record = write_segment(storage, f"s{seed}", sizes, layers=layers)
@@ -66,11 +67,25 @@ def test_probing_block_major_equals_probing_each_filter(
     assert segment.might_contain_any(COLUMN, hashes).tolist() == expected(units, sizes, layers, hashes)
 
 
-def test_many_values_at_once(storage: Storage) -> None:
-    sizes = {7: 5, 30: 3}
+@pytest.mark.parametrize("probed_bytes", [PROBED_BYTES, 2000])
+@pytest.mark.parametrize("sizes", [{7: 5, 30: 3}, {3: 20, 40: 100}, {3: WIDE_UNITS + 70}])
+@pytest.mark.parametrize("count", [5, 100, 3000])
+def test_many_values_at_once(
+    storage: Storage, sizes: dict[int, int], count: int, probed_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probing, "PROBED_BYTES", probed_bytes)
+    if probed_bytes < PROBED_BYTES and count * sum(sizes.values()) > 100_000:
+        pytest.skip("thousands of windows")
     segment = Segment(storage, write_segment(storage, "s", sizes), CONFIG)
-    hashes = np.random.default_rng(99).integers(0, 2**64, 3000, dtype=np.uint64)
-    assert segment.might_contain_any(COLUMN, hashes).tolist() == expected(range(8), sizes, 2, hashes)
+    num_units = segment.num_units
+    hashes = np.random.default_rng(99).integers(0, 2**64, count, dtype=np.uint64)
+    hashes[:3] = [hashes_of(unit)[7] for unit in (0, num_units // 2, num_units - 1)]
+    assert segment.might_contain_any(COLUMN, hashes).tolist() == expected(range(num_units), sizes, 2, hashes)
+    units = np.unique(np.linspace(0, num_units - 1, 9).astype(np.int64))
+    each = segment.which(COLUMN, hashes[:40], units)
+    for row, h in zip(each.tolist(), hashes[:40], strict=True):
+        alone = segment.might_contain_any(COLUMN, np.array([h], dtype=np.uint64))
+        assert row == alone[units].tolist()
 
 
 def test_a_question_reads_each_tile_once_and_lists_nothing(storage: Storage) -> None:
@@ -82,25 +97,43 @@ def test_a_question_reads_each_tile_once_and_lists_nothing(storage: Storage) -> 
     segment.might_contain_any(COLUMN, hashes_of(0, 1))
     reads = [operation.path for operation in watched.log[before:]]
     assert sorted(reads) == sorted(set(reads)), "no tile is read twice"
-    assert set(reads) <= {tile.file.path for tile in record.tiles}
+    assert set(reads) <= {tile.parts[0].file.path for tile in record.tiles}
     assert watched.count("list") == 0
-    sizes = {tile.file.path: tile for tile in record.tiles}
+    sizes = {tile.parts[0].file.path: tile for tile in record.tiles}
     for operation in watched.log[before:]:
         assert operation.size_bytes == 32 * sizes[operation.path].num_units + 4
 
 
-def test_a_tile_is_an_arrow_file_that_anyone_can_read(storage: Storage) -> None:
-    record = write_segment(storage, "s", {7: 5})
-    tile = record.tiles[0]
-    table = pa.ipc.open_file(pa.py_buffer(storage.read(tile.file.path))).read_all()
-    assert table.schema.field("block").type == pa.binary(32 * 5)
-    assert table.num_rows == 7
-    row = table["block"][3].as_py()
-    assert row == read_tile(storage, tile)[3].tobytes()
+def test_a_question_reads_eight_planes_of_a_wide_tile_and_nothing_else(storage: Storage) -> None:
+    record = write_segment(storage, "s", {3: WIDE_UNITS + 1}, layers=1)
+    watched = FaultyStorage(storage)
+    segment = Segment(watched, record, CONFIG)
+    _ = segment.units
+    before = len(watched.log)
+    segment.might_contain_any(COLUMN, hashes_of(0, 1))
+    (operation,) = watched.log[before:]
+    plane_bytes = layout_of(WIDE_UNITS + 1).stored_bytes
+    assert plane_bytes == 8 * 33 + 4
+    assert 8 * plane_bytes <= operation.size_bytes < 256 * plane_bytes
 
 
+def test_a_filter_comes_back_bit_for_bit(storage: Storage) -> None:
+    record = write_segment(storage, "s", {7: 5, 30: 70, 2: 3}, layers=3)
+    segment = Segment(storage, record, CONFIG)
+    for unit, blocks in ((0, 7), (4, 7), (5, 30), (74, 30), (77, 2)):
+        for layer, found in enumerate(segment.filters(COLUMN, unit)):
+            f = Sbbf(blocks)
+            f.insert_hashes(in_layer(hashes_of(unit), layer))
+            assert found == f
+            assert found.to_parquet() == f.to_parquet()
+
+
+@pytest.mark.parametrize("merged_bytes", [MERGED_BYTES, 6000])
 @pytest.mark.parametrize("keep", [None, [0, 2, 3, 7]])
-def test_merging_keeps_every_answer(storage: Storage, keep: list[int] | None) -> None:
+def test_merging_keeps_every_answer(
+    storage: Storage, keep: list[int] | None, merged_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merge, "MERGED_BYTES", merged_bytes)
     sizes = [{7: 2, 30: 2}, {30: 3, 5: 1}]
     records = [write_segment(storage, f"s{number}", size, first_unit=4 * number) for number, size in enumerate(sizes)]
     kept = list(range(8)) if keep is None else keep
@@ -111,6 +144,10 @@ def test_merging_keeps_every_answer(storage: Storage, keep: list[int] | None) ->
     )
     assert merged.units.files == [table_file(unit) for unit in kept]
     assert len({tile.number for tile in merged.record.tiles}) <= 3
+    assert any(len(tile.parts) > 1 for tile in merged.record.tiles) == (merged_bytes < MERGED_BYTES)
+    assert [merged.filters(COLUMN, place) for place in range(len(kept))] == [
+        segments[unit // 4].filters(COLUMN, unit % 4) for unit in kept
+    ]
     for unit in range(8):
         hashes = hashes_of(unit, 1)
         separately = np.concatenate([segment.might_contain_any(COLUMN, hashes) for segment in segments])
@@ -120,24 +157,30 @@ def test_merging_keeps_every_answer(storage: Storage, keep: list[int] | None) ->
 def test_damage_to_a_tile_is_noticed(storage: Storage) -> None:
     record = write_segment(storage, "s", {7: 5}, layers=1)
     (tile,) = record.tiles
-    whole = bytes(storage.read(tile.file.path))
+    path = tile.parts[0].file.path
+    whole = bytes(storage.read(path))
     probe = hashes_of(0, 1)
-    for at in range(0, 7 * 160, 13):
-        position = tile.blocks_offset + at
-        storage.write(tile.file.path, whole[:position] + bytes([whole[position] ^ 4]) + whole[position + 1 :])
+    block = int(((int(probe[0]) >> 32) * 7) >> 32)
+    for at in range(len(whole)):
+        storage.write(path, whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
         segment = Segment(storage, record, CONFIG)
-        block = int(((int(probe[0]) >> 32) * 7) >> 32)
-        if at // 160 == block:
+        if (at - len(MAGIC)) // 164 == block:
             with pytest.raises(errors.CorruptIndexError, match="checksum"):
                 segment.might_contain_any(COLUMN, probe)
         else:
             assert segment.might_contain_any(COLUMN, probe)[0]
         with pytest.raises(errors.CorruptIndexError):
-            read_tile(storage, tile)
-    storage.write(tile.file.path, whole[: tile.blocks_offset + 10])
+            TileReader(storage, tile).parts[0].check()
+        if at >= len(MAGIC):
+            with pytest.raises(errors.CorruptIndexError):
+                read_tile(storage, tile)
+    storage.write(path, whole + b"x")
+    with pytest.raises(errors.CorruptIndexError, match="more than"):
+        TileReader(storage, tile).parts[0].check()
+    storage.write(path, whole[:10])
     with pytest.raises(errors.CorruptIndexError):
         Segment(storage, record, CONFIG).might_contain_any(COLUMN, probe)
-    storage.delete(tile.file.path)
+    storage.delete(path)
     with pytest.raises(errors.CorruptIndexError, match="no such file"):
         Segment(storage, record, CONFIG).might_contain_any(COLUMN, probe)
 

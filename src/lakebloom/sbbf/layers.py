@@ -1,7 +1,8 @@
-"""The second layer of filters, which makes low rates cheap: a filter over a mixed hash.
+"""Further layers of filters, which make low rates cheap: filters over mixed hashes.
 
-``mix`` turns a hash into another one that is independent for the purposes of a filter. So the rates of the two layers
-multiply. The function is part of the index format and never changes:
+``mix`` turns a hash into another one that is independent for the purposes of a filter. So the rates of layers multiply:
+the second layer holds hashes that were mixed once, the third those that were mixed twice. The function is part of the
+index format and never changes:
 
     h = h + 0x9E3779B97F4A7C15
     h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9
@@ -24,7 +25,7 @@ _ALL = 2**64 - 1
 
 
 def mix(hashes: HashArray) -> HashArray:
-    """Return the hashes of the same values in the second layer.
+    """Return the hashes of the same values in the next layer.
 
     >>> mix(np.array([0], dtype=np.uint64)).tolist()
     [16294208416658607535]
@@ -47,3 +48,10 @@ def mix_one(h: int) -> int:
     h = (h ^ h >> 30) * first & _ALL
     h = (h ^ h >> 27) * second & _ALL
     return h ^ h >> 31
+
+
+def in_layer(hashes: HashArray, layer: int) -> HashArray:
+    """Return the hashes of values in a layer; those of the first are the hashes themselves."""
+    for _ in range(layer):
+        hashes = mix(hashes)
+    return hashes

@@ -42,7 +42,8 @@ _HOPELESS_LOAD = 5000.0
 """Above this mean number of values in a block, practically every bit is set."""
 _MAX_NDV = 2**63 - 1
 """More rows than any table has, and few enough for floating point."""
-_TWO_LAYERS_BELOW = 1e-3
+_LAYERS_BELOW = (1e-3, 2e-7)
+"""Below the first rate an index has two layers, below the second three."""
 _AUTO_RANGE = (1e-7, 0.01)
 
 
@@ -128,13 +129,15 @@ def layer_fpps(fpp: float) -> tuple[float, ...]:
     """Return the rate of each layer of filters that together give ``fpp``.
 
     A single filter gets expensive below one in a thousand (41 bits a value at 1e-5); two independent ones at the
-    square root do not (27).
+    square root do not (27), and below 2e-7 three save a tenth of the bits of two (37 instead of 42 at 1e-7). A layer
+    costs each lookup a further read (docs/decisions/0048), so a third one comes only where it saves that much.
 
-    >>> layer_fpps(0.01), layer_fpps(1e-6)
-    ((0.01,), (0.001, 0.001))
+    >>> layer_fpps(0.01), layer_fpps(1e-6), len(layer_fpps(1e-7))
+    ((0.01,), (0.001, 0.001), 3)
     """
     target = rate_argument(fpp)
-    return (target,) if target >= _TWO_LAYERS_BELOW else (math.sqrt(target), math.sqrt(target))
+    layers = 1 + sum(target < limit for limit in _LAYERS_BELOW)
+    return (target ** (1 / layers),) * layers
 
 
 def _putze_blocks(ndv: int, fpp: float) -> int:

@@ -1,8 +1,8 @@
 """Limits on what a commit may claim. Its numbers must agree with the sizes of the files that it names.
 
 An index may come from an untrusted writer, with valid checksums. Readers of tiles and unit tables allocate memory and
-read ranges as the commit tells them to, so every commit is checked before it is used: no offset lies outside its file,
-no count exceeds what the file has room for, and every reference leads to a part that exists.
+read ranges as the commit tells them to, so every commit is checked before it is used: each file of a tile has exactly
+the size of its rows, no count exceeds what a file has room for, and every reference leads to a part that exists.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import UnsupportedTypeError
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
+from lakebloom.store.tile_layout import layout_of
 from lakebloom.tables.spark_schema import parse_struct, type_names
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ _MAX_FILE_BYTES = 1 << 48
 _MAX_NUMBER = 1 << 62
 _MAX_BLOCKS = 1 << 31
 _MAX_LAYERS = 16
-_CHECK_BYTES = 4
 _MAX_TYPE_NAME = 10_000
 _LEAST_BYTES_A_UNIT = 32
 """The columns of fixed width alone take more than this in each row of the unit table."""
@@ -74,7 +74,7 @@ def _of_segment(segment: SegmentRecord, columns: int) -> str | None:
     for tile in tiles:
         if not (0 <= tile.column < columns and 0 <= tile.number < len(tiles) and 0 < tile.num_units <= units):
             return f"{name} tile {tile.number} of column {tile.column} with {tile.num_units} of {units} units"
-        if not _has_room(tile):
+        if not _fits(tile):
             return f"{name} tile {tile}"
         layers.setdefault((tile.column, tile.number), []).append((tile.layer, tile.num_units))
     for (column, number), of_tile in layers.items():
@@ -83,12 +83,15 @@ def _of_segment(segment: SegmentRecord, columns: int) -> str | None:
     return None
 
 
-def _has_room(tile: TileRecord) -> bool:
-    """Tell whether the blocks and checksums lie within the tile's file."""
-    bits_end = tile.blocks_offset + tile.num_blocks * tile.num_units * BYTES_PER_BLOCK
-    checks_end = tile.checks_offset + tile.num_blocks * _CHECK_BYTES
-    inside = tile.blocks_offset >= 0 and tile.checks_offset >= 0 and max(bits_end, checks_end) <= tile.file.size_bytes
-    return inside and 0 < tile.num_blocks < _MAX_BLOCKS and _is_file(tile.file)
+def _fits(tile: TileRecord) -> bool:
+    """Tell whether the parts have the rows of the tile, and each file the size of its rows."""
+    if not 0 < tile.num_blocks < _MAX_BLOCKS or sum(part.num_blocks for part in tile.parts) != tile.num_blocks:
+        return False
+    layout = layout_of(tile.num_units)
+    return all(
+        part.num_blocks > 0 and part.file.size_bytes == layout.file_bytes(part.num_blocks) and _is_file(part.file)
+        for part in tile.parts
+    )
 
 
 def _of_global(record: GlobalRecord, columns: int) -> str | None:

@@ -6,9 +6,10 @@ import zlib
 
 import msgspec
 
-from lakebloom.errors import CorruptIndexError, IndexFormatError, UnknownFormatError
+from lakebloom.errors import CorruptIndexError, IndexFormatError
 from lakebloom.store.bounds import MAX_COMMIT_BYTES, contradiction
 from lakebloom.store.records import FORMAT_VERSION, REPAIR, Commit
+from lakebloom.store.versions import unknown_format
 
 __all__ = ["FOLDER", "corrupt_commit", "decode_commit", "encode_commit", "entry_path", "readable"]
 
@@ -38,11 +39,7 @@ def decode_commit(data: bytes, path: str) -> Commit:
     except msgspec.MsgspecError as error:
         raise corrupt_commit(path, str(error)) from error
     if preamble.lakebloom != FORMAT_VERSION:
-        raise UnknownFormatError(
-            f"cannot read {path}: this version of lakebloom reads format {FORMAT_VERSION}",
-            found=f"format {preamble.lakebloom}",
-            hint="upgrade lakebloom; until then queries read all files",
-        )
+        raise unknown_format(path, str(preamble.lakebloom))
     if zlib.crc32(body) != preamble.crc32:
         raise corrupt_commit(path, "a wrong checksum")
     try:

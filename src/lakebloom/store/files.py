@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lakebloom.errors import CorruptIndexError, LakebloomError, NotFoundError, StorageError, UnknownFormatError
+from lakebloom.errors import CorruptIndexError, LakebloomError, NotFoundError, StorageError
 from lakebloom.storage.local.reads import identity
 from lakebloom.storage.local.storage import LocalStorage
 from lakebloom.store.records import FORMAT_VERSION, REPAIR, FileRecord
+from lakebloom.store.versions import unknown_format
 
 if TYPE_CHECKING:
     from lakebloom.storage import Buffer, Storage
@@ -69,11 +70,7 @@ def require_format(path: str, schema: pa.Schema) -> None:
     """Raise UnknownFormatError for an Arrow file of another version of the format."""
     found = (schema.metadata or {}).get(b"lakebloom", b"none").decode("utf-8", "replace")
     if found != str(FORMAT_VERSION):
-        raise UnknownFormatError(
-            f"cannot read {path}: this version of lakebloom reads format {FORMAT_VERSION}",
-            found=f"format {found}",
-            hint="upgrade lakebloom; until then queries read all files",
-        )
+        raise unknown_format(path, found)
 
 
 def arrow_ipc_bytes(table: pa.Table) -> pa.Buffer:

@@ -1,22 +1,28 @@
-"""Probes of tiles: one row for each value, tile and layer. A later layer is read only where the earlier ones pass."""
+"""Probes of tiles: eight planes of one row for each value and layer.
+
+A later layer is read only where the earlier ones pass. A single value is probed with Python's own numbers (narrow
+tiles) or numpy (wide ones). Many values are sorted by their row, so that a row is read once; compiled code ANDs.
+"""
 
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from lakebloom.sbbf.kernels import portable
 from lakebloom.sbbf.kernels.choose import choose
-from lakebloom.sbbf.kernels.single import mask_of, which_contain
-from lakebloom.sbbf.layers import mix, mix_one
+from lakebloom.sbbf.kernels.single import and_row, and_wide, planes_of, units_of
+from lakebloom.sbbf.layers import in_layer, mix_one
 from lakebloom.tuning import CACHED_ANSWERS, FEW_HASHES, PROBED_BYTES, SINGLE_HASHES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from lakebloom.sbbf.kernels import BoolArray, HashArray
+    from lakebloom.sbbf.kernels.choose import Kernels
     from lakebloom.store.tiles import TileReader
 
     Layers: TypeAlias = Sequence[TileReader]
@@ -24,70 +30,141 @@ if TYPE_CHECKING:
 
 __all__ = ["which_hold", "which_hold_any", "which_hold_each"]
 
-
-def which_hold_any(layers: Layers, hashes: HashArray) -> BoolArray:
-    """Tell for each unit of a tile whether it may contain one of these values."""
-    hit: BoolArray = np.zeros(layers[0].tile.num_units, dtype=np.bool_)
-    if len(hashes) <= SINGLE_HASHES:
-        for h in hashes.tolist():
-            hit[which_hold([layers], h)] = True
-        return hit
-    step = max(1, PROBED_BYTES // (32 * len(hit)))
-    for start in range(0, len(hashes), step):
-        hit |= _several(layers, hashes[start : start + step])
-        if hit.all():
-            break
-    return hit
+_NONE = np.empty(0, dtype=np.int64)
 
 
-def which_hold(tiles: Sequence[Layers], h: int) -> IntArray:
-    """Return the units that may contain a value, numbered across all of these tiles. Their filters have equal sizes.
+def which_hold(layers: Layers, h: int) -> IntArray:
+    """Return the units of a tile that may contain a value.
 
     This is the hot path of a lookup: a probe takes a few dozen calls, and each of them counts.
     """
-    passed: IntArray | None = None
-    for number in range(len(tiles[0])):
-        mixed, mask = _single(h, number)
-        block = (mixed >> 32) * tiles[0][number].tile.num_blocks >> 32
-        rows = [layers[number].row(block) for layers in tiles]
-        blocks = rows[0] if len(rows) == 1 else np.concatenate(rows)
-        passed = which_contain(blocks, mask, passed)
-        if not len(passed):
-            break  # the next row would cost a request on an object store
-    assert passed is not None
-    return passed
+    return _wide(layers, h) if layers[0].layout.is_wide else _narrow(layers, h)
+
+
+def _narrow(layers: Layers, h: int) -> IntArray:
+    num_units = layers[0].tile.num_units
+    left = (1 << num_units) - 1
+    for number, layer in enumerate(layers):
+        mixed, planes = _single(h, number)
+        left = and_row(layer.row((mixed >> 32) * layer.tile.num_blocks >> 32), planes, num_units, left)
+        if not left:
+            return _NONE  # the next row would cost a request on an object store
+    packed = np.frombuffer(left.to_bytes(num_units // 8 + 1, "little"), dtype=np.uint8)
+    return np.flatnonzero(np.unpackbits(packed, bitorder="little"))
+
+
+def _wide(layers: Layers, h: int) -> IntArray:
+    left: HashArray | None = None
+    used = _NONE  # the words in which a unit is left
+    for number, layer in enumerate(layers):
+        mixed, numbers = _single(h, number)
+        planes = layer.planes((mixed >> 32) * layer.tile.num_blocks >> 32, numbers)
+        if left is None:
+            found = and_wide(planes)
+            used = np.flatnonzero(found)
+            left = found[used]
+        else:
+            for plane in planes:
+                left &= plane[used]
+            used, left = used[left != 0], left[left != 0]
+        if not len(used):
+            return _NONE
+    assert left is not None
+    bits = units_of(left)
+    units: IntArray = 64 * used[bits >> 6] + (bits & 63)
+    return units
 
 
 @lru_cache(maxsize=CACHED_ANSWERS)
-def _single(h: int, layer: int) -> tuple[int, tuple[np.uint64, ...]]:
-    """Return the hash of a value in a layer, and its eight bits as four 64-bit masks."""
-    mixed = h if layer == 0 else mix_one(h)
-    return mixed, mask_of(mixed)
+def _single(h: int, layer: int) -> tuple[int, tuple[int, ...]]:
+    """Return the hash of a value in a layer, and its eight planes."""
+    for _ in range(layer):
+        h = mix_one(h)
+    return h, planes_of(h)
 
 
-def _several(layers: Layers, hashes: HashArray) -> BoolArray:
-    passed = np.ones((len(hashes), layers[0].tile.num_units), dtype=np.bool_)
-    # In numpy, probing one hash in a tile costs about as much as hashing 32 values, plus one for every 16 units.
-    kernels = choose(0 if len(hashes) <= FEW_HASHES else len(hashes) * (32 + passed.shape[1] // 16))
-    for number, layer in enumerate(layers):
-        if number > 0:
-            # The next layer is probed only with hashes that passed in some unit, most often none.
-            some = passed.any(axis=1)
-            hashes, passed = mix(hashes[some]), passed[some]
-        if len(hashes):
-            words, rows = layer.rows(portable.block_numbers(hashes, layer.tile.num_blocks))
-            kernels.check_tile(words, rows, hashes, passed)
-    hit: BoolArray = np.any(passed, axis=0)
-    return hit
+def which_hold_any(layers: Layers, hashes: HashArray) -> BoolArray:
+    """Tell for each unit of a tile whether it may contain one of these values."""
+    num_units = layers[0].tile.num_units
+    if len(hashes) <= SINGLE_HASHES:
+        answers: BoolArray = np.zeros(num_units, dtype=np.bool_)
+        for h in hashes.tolist():
+            answers[which_hold(layers, h)] = True
+        return answers
+    everyone = _all_units(num_units)
+    hit = np.zeros_like(everyone)
+    step = max(1, PROBED_BYTES // everyone.nbytes)
+    for start in range(0, len(hashes), step):
+        some = hashes[start : start + step]
+        passed = np.tile(everyone & ~hit, (len(some), 1))  # a unit that was hit is not probed again
+        _and_layers(layers, some, passed)
+        hit |= np.bitwise_or.reduce(passed, axis=0)
+        if np.array_equal(hit, everyone):
+            break
+    return np.unpackbits(hit.view(np.uint8), bitorder="little", count=num_units).view(np.bool_)
 
 
 def which_hold_each(layers: Layers, hashes: HashArray, slots: IntArray) -> BoolArray:
     """Tell for each hash and each of these units of a tile, [num_hashes, len(slots)], whether the unit may hold it."""
-    passed: BoolArray = np.ones((len(hashes), len(slots)), dtype=np.bool_)
+    everyone = _all_units(layers[0].tile.num_units)
+    answers: BoolArray = np.zeros((len(hashes), len(slots)), dtype=np.bool_)
+    step = max(1, PROBED_BYTES // (8 * everyone.nbytes))  # a bit becomes a byte below
+    for start in range(0, len(hashes), step):
+        some = hashes[start : start + step]
+        passed = np.tile(everyone, (len(some), 1))
+        _and_layers(layers, some, passed)
+        words, bits = passed[:, slots >> 6], (slots & 63).astype(np.uint64)
+        answers[start : start + step] = (words >> bits) & np.uint64(1)
+    return answers
+
+
+def _all_units(num_units: int) -> HashArray:
+    bits = np.zeros(-(-num_units // 64) * 64, dtype=np.uint8)
+    bits[:num_units] = 1
+    return np.packbits(bits, bitorder="little").view("<u8")
+
+
+def _and_layers(layers: Layers, hashes: HashArray, passed: HashArray) -> None:
+    """Clear the bits of units, [num_hashes, words], that cannot hold a hash."""
+    # In numpy, probing one hash in a tile costs about as much as hashing 32 values.
+    kernels = choose(0 if len(hashes) <= FEW_HASHES else 32 * len(hashes))
+    left = np.arange(len(hashes))
     for number, layer in enumerate(layers):
-        mixed = hashes if number == 0 else mix(hashes)
-        words, rows = layer.rows(portable.block_numbers(mixed, layer.tile.num_blocks))
-        wanted = portable.masks(mixed)
-        for i, slot in enumerate(slots.tolist()):
-            passed[:, i] &= portable.contain(words[rows, slot], wanted)
-    return passed
+        if number > 0:
+            left = left[passed[left].any(axis=1)]  # the others need no further layer
+        mixed = in_layer(hashes[left], number)
+        order = np.argsort(mixed)
+        _and_tile(layer, kernels, mixed[order], left[order], passed)
+
+
+def _and_tile(layer: TileReader, kernels: Kernels, hashes: HashArray, order: IntArray, passed: HashArray) -> None:
+    """AND the planes of ascending hashes, which are those of rows ``order`` of ``passed``."""
+    layout = layer.layout
+    blocks = portable.block_numbers(hashes, layer.tile.num_blocks)
+    for part in layer.parts:
+        low, high = np.searchsorted(blocks, (part.first_row, part.first_row + part.num_rows))
+        for start, end in _windows(blocks[low:high], layout.piece_bytes, is_wide=layout.is_wide):
+            some = slice(low + start, low + end)
+            rows, planes = blocks[some] - part.first_row, portable.plane_numbers(hashes[some])
+            if layout.is_wide:
+                numbers, which = np.unique(rows[:, None] * layout.pieces_per_row + planes, return_inverse=True)
+                memory, places = part.many(numbers)
+                starts = places[which.reshape(planes.shape)] * (8 * layout.piece_bytes)
+            else:
+                numbers, which = np.unique(rows, return_inverse=True)
+                memory, places = part.many(numbers)
+                starts = (places[which] * (8 * layout.piece_bytes))[:, None] + planes * layout.plane_bits
+            kernels.and_planes(memory, starts, order[some], passed)
+
+
+def _windows(blocks: IntArray, piece_bytes: int, *, is_wide: bool) -> Iterator[tuple[int, int]]:
+    """Divide ascending rows so that the pieces of each division take a bounded amount of memory."""
+    if is_wide:
+        step = max(1, PROBED_BYTES // (8 * piece_bytes))
+        yield from ((start, min(start + step, len(blocks))) for start in range(0, len(blocks), step))
+        return
+    most = max(1, PROBED_BYTES // piece_bytes)
+    seen = np.cumsum(np.diff(blocks, prepend=-1) != 0) - 1 if len(blocks) else blocks
+    cuts = np.flatnonzero(np.diff(seen // most)) + 1
+    edges = [0, *cuts.tolist(), len(blocks)]
+    yield from pairwise(edges) if len(blocks) else ()

@@ -13,7 +13,7 @@ import msgspec
 from lakebloom.tables.access import TableAccess
 from lakebloom.tables.schema import TableSchema
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 LINEAGE = 32
 """How many ancestors a commit names."""
 FOLDERS = ("segments", "global", "partitions")
@@ -121,22 +121,31 @@ class ConfigRecord(Record, frozen=True):
     """Whether columns that are encrypted in the files may be indexed."""
 
 
+class PartRecord(Record, frozen=True):
+    """A file with some rows of a tile, which follow those of the part before."""
+
+    num_blocks: int
+    """How many rows: one for each block number."""
+    file: FileRecord
+
+
 class TileRecord(Record, frozen=True):
-    """The filters of some units of a segment, for one column and one layer, block-major."""
+    """The filters of some units of a segment, for one column and one layer, as bit planes."""
 
     column: int
     """The column's position in the configuration."""
     number: int
     """The tile's number within the column. Its units are those that name this number, in their order."""
     layer: int
-    """0: a filter over the hash; 1: a filter over the mixed hash."""
+    """0: a filter over the hash; n: a filter over the hash that was mixed n times."""
     num_blocks: int
     num_units: int
-    blocks_offset: int
-    """Where the blocks start in the file."""
-    checks_offset: int
-    """Where the checksums start in the file, one for each block."""
-    file: FileRecord
+    parts: tuple[PartRecord, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of all parts."""
+        return sum(part.file.size_bytes for part in self.parts)
 
 
 class SegmentRecord(Record, frozen=True):
@@ -156,7 +165,7 @@ class SegmentRecord(Record, frozen=True):
     @property
     def files(self) -> tuple[FileRecord, ...]:
         """All its files."""
-        return (self.units, *(tile.file for tile in self.tiles))
+        return (self.units, *(part.file for tile in self.tiles for part in tile.parts))
 
     @property
     def size_bytes(self) -> int:

@@ -1,7 +1,7 @@
-"""Segments: immutable sets of units with their filters. One task writes a segment; probes read it block by block.
+"""Segments: immutable sets of units with their filters. One task writes a segment; probes read a few planes of it.
 
     segments/<id>/units.arrow                               the unit table
-    segments/<id>/<column>.<number>.<layer>.tile.arrow      the filters
+    segments/<id>/<column>.<number>.<layer>.<part>.tile     the filters
 
 A segment is invisible until a commit names it. A task that fails or runs twice leaves only files for vacuum.
 """
@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from lakebloom.errors import StorageError
 from lakebloom.sbbf import estimates
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
+from lakebloom.sbbf.filter import Sbbf
 from lakebloom.store.files import corrupt
 from lakebloom.store.probing import which_hold_any, which_hold_each
 from lakebloom.store.records import SegmentRecord, TileRecord
@@ -52,22 +53,25 @@ class SegmentWriter:
 
     def add_tile(self, column: int, members: list[int], layers: Sequence[WordArray]) -> None:
         """Write the filters of some units (by their numbers in the segment) as [num_blocks, num_units, 8] words."""
-        number = sum(1 for other, _, _ in self._members if other == column)
+        number, stem = self._next_number(column), tile_stem(self._id, self._columns[column], column)
         self._members.append((column, number, members))
         for layer, blocks in enumerate(layers):
-            path = f"{FOLDER}/{self._id}/{self._label(column)}.{number}.{layer}.tile.arrow"
-            self._tiles.append(write_tile(self._storage, path, blocks, column=column, number=number, layer=layer))
+            self._tiles.append(write_tile(self._storage, stem, blocks, column=column, number=number, layer=layer))
 
-    def _label(self, column: int) -> str:
-        # A dot inside a part becomes %2E, so that the leaf k of s and a column named `s.k` have different labels.
-        label = ".".join(quote(part, safe="").replace(".", "%2E") for part in self._columns[column])
-        return label if len(label) <= _LABEL_LENGTH else f"{label[:_LABEL_LENGTH]}~{column}"
+    def add_written(self, column: int, members: list[int], layers: Sequence[TileRecord]) -> None:
+        """Add the layers of a tile whose parts were written elsewhere."""
+        self._members.append((column, layers[0].number, members))
+        self._tiles.extend(layers)
+
+    def _next_number(self, column: int) -> int:
+        return sum(1 for other, _, _ in self._members if other == column)
 
     def abandon(self) -> None:
         """Delete the tiles of a segment that will not be finished. Vacuum removes what cannot be deleted here."""
         with suppress(StorageError):
             for tile in self._tiles:
-                self._storage.delete(tile.file.path)
+                for part in tile.parts:
+                    self._storage.delete(part.file.path)
 
     def finish(self, units: list[Unit], types: Sequence[str], fpp: float) -> SegmentRecord:
         """Write the unit table and return the segment's record."""
@@ -91,8 +95,16 @@ class SegmentWriter:
         )
 
 
+def tile_stem(segment_id: str, path: ColumnPath, column: int) -> str:
+    """Return the beginning of the paths of a column's tiles."""
+    # A dot inside a part becomes %2E, so that the leaf k of s and a column named `s.k` have different labels.
+    label = ".".join(quote(part, safe="").replace(".", "%2E") for part in path)
+    label = label if len(label) <= _LABEL_LENGTH else f"{label[:_LABEL_LENGTH]}~{column}"
+    return f"{FOLDER}/{segment_id}/{label}"
+
+
 class Segment:
-    """One segment, open for probes. Its unit table is read once; a probe reads one row of each tile."""
+    """One segment, open for probes. Its unit table is read once; a probe reads a few planes of each tile."""
 
     def __init__(self, storage: Storage, record: SegmentRecord, config: ConfigRecord) -> None:
         self.record = record
@@ -101,6 +113,7 @@ class Segment:
         self._sized_by_content = config.expected_items is None
         self._rates: dict[ColumnPath, float] = {}
         self._tiles: dict[int, dict[int, list[TileReader]]] = {}
+        self._members: dict[tuple[int, int], np.ndarray[Any, np.dtype[np.int64]]] = {}
 
     @cached_property
     def units(self) -> UnitTable:
@@ -143,13 +156,12 @@ class Segment:
 
     def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
         """Tell for each unit whether it may contain a value with one of these distinct hashes."""
-        tile_of_unit = self.tile_numbers(column)
-        keep: BoolArray = np.ones(len(tile_of_unit), dtype=np.bool_)  # also where a unit has no tile
+        keep: BoolArray = np.ones(self.num_units, dtype=np.bool_)  # also where a unit has no tile
         for tile_number, layers in self.tiles(column).items():
             hit = which_hold_any(layers, hashes)
             if len(hit) == len(keep):
                 return hit  # one tile has all units
-            keep[tile_of_unit == tile_number] = hit
+            keep[self.members(column, tile_number)] = hit
         return keep
 
     def which(self, column: ColumnPath, hashes: HashArray, units: np.ndarray[Any, np.dtype[np.int64]]) -> BoolArray:
@@ -157,11 +169,28 @@ class Segment:
         tile_of_unit = self.tile_numbers(column)
         passed = np.ones((len(hashes), len(units)), dtype=np.bool_)
         for tile_number, layers in self.tiles(column).items():
-            slots = np.cumsum(tile_of_unit == tile_number) - 1  # the j-th unit that names a tile is its unit j
             inside = np.flatnonzero(tile_of_unit[units] == tile_number)
             if len(inside):
-                passed[:, inside] = which_hold_each(layers, hashes, slots[units[inside]])
+                slots = np.searchsorted(self.members(column, tile_number), units[inside])
+                passed[:, inside] = which_hold_each(layers, hashes, slots)
         return passed
+
+    def members(self, column: ColumnPath, tile_number: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the units of a tile: the j-th of them is its unit j."""
+        key = self._columns[column], tile_number
+        if key not in self._members:
+            members = np.flatnonzero(self.tile_numbers(column) == tile_number)
+            if any(len(members) != layer.tile.num_units for layer in self.tiles(column).get(tile_number, ())):
+                raise corrupt(self.record.units.path, f"{len(members)} units name it, and it has others")
+            self._members[key] = members
+        return self._members[key]
+
+    def filters(self, column: ColumnPath, unit: int) -> list[Sbbf]:
+        """Return the filter of a unit, bit for bit as it was built, one for each layer; none if it has no filter."""
+        number = int(self.tile_numbers(column)[unit])
+        layers = self.tiles(column).get(number, [])
+        slot = int(np.searchsorted(self.members(column, number), unit))
+        return [Sbbf.from_words(np.ascontiguousarray(layer.filter(slot))) for layer in layers]
 
     def tile_numbers(self, column: ColumnPath) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the tile number of each unit, NO_TILE for a unit without a filter."""

@@ -1,171 +1,270 @@
-"""Tiles: the filters of many units side by side, so that a probe of one value reads one contiguous row.
+"""Tiles: the filters of many units as bit planes, so that a probe of one value reads eight bits of each unit.
 
-    block 0        | unit 0: 32 bytes | unit 1: 32 bytes | ... | unit n-1 |      one FixedSizeBinary(32 n) value
-    block 1        | unit 0           | unit 1           | ... | unit n-1 |
-    ...
-    block z-1
-
-All units of a tile have z blocks, so a value has the same block number in each: one row of 32 n bytes decides about
-all of them. The file is an Arrow IPC file with the columns ``block`` and ``crc32`` (the checksum of each row). The
-commit records where in the file both start, so that a lookup reads only one row and its checksum.
-
-A checksum covers the bytes of its row and the place where they belong: path, column, tile, layer and block number. So
-it also detects bytes of another tile or row.
+``tile_layout`` says where the bits lie. All units of a tile have z blocks, so a value has the same block number in
+each: eight planes of one row decide about all of them. A tile is stored in parts, each with a range of the rows.
 """
 
 from __future__ import annotations
 
 import weakref
 import zlib
+from bisect import bisect_right
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from lakebloom.errors import NotFoundError, StorageError
-from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
+from lakebloom.sbbf.blocks import WORDS_PER_BLOCK
 from lakebloom.storage.local.reads import identity
-from lakebloom.store.files import arrow_ipc_bytes, corrupt, failure, read_blob, write_blob
-from lakebloom.store.kept_rows import KeptRows
-from lakebloom.store.records import FORMAT_VERSION, TileRecord
-from lakebloom.tuning import KEPT_ROW_BYTES
+from lakebloom.store.files import corrupt, failure, write_blob
+from lakebloom.store.kept_pieces import KeptPieces
+from lakebloom.store.records import PartRecord, TileRecord
+from lakebloom.store.tile_layout import MAGIC, SLACK_BYTES, checksum, layout_of, seed_of
+from lakebloom.tuning import KEPT_BYTES, READ_BYTES, READ_GAP_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from lakebloom.sbbf.kernels import WordArray
+    from lakebloom.sbbf.kernels import ByteArray, WordArray
     from lakebloom.storage import Storage
 
-_CHECK_BYTES = 4
+    IntArray = np.ndarray[Any, np.dtype[np.int64]]
+
+__all__ = ["TileReader", "part_path", "read_rows", "read_tile", "tile_record", "write_part", "write_tile"]
 
 
-def write_tile(storage: Storage, path: str, blocks: WordArray, *, column: int, number: int, layer: int) -> TileRecord:
-    """Store a tile of [num_blocks, num_units, 8] words and return its record."""
-    num_blocks, num_units, _ = blocks.shape
-    rows = np.ascontiguousarray(blocks).reshape(num_blocks, -1).view(np.uint8)
-    data = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(BYTES_PER_BLOCK * num_units), num_blocks, [None, pa.py_buffer(rows)]
-    )
-    seed = _seed(path, column, number, layer)
-    checks = (zlib.crc32(row.data, seed ^ block) for block, row in enumerate(rows))
-    crc32 = pa.UInt32Array.from_buffers(
-        pa.uint32(), num_blocks, [None, pa.py_buffer(np.fromiter(checks, dtype=np.uint32, count=num_blocks))]
-    )
-    metadata = {"lakebloom": str(FORMAT_VERSION), "layer": str(layer)}
-    table = pa.table({"block": data, "crc32": crc32}).replace_schema_metadata(metadata)
-    contents = arrow_ipc_bytes(table)
-    blocks_offset, checks_offset = _offsets(contents)
+def part_path(stem: str, number: int, layer: int, part: int) -> str:
+    """Return the path of a part of a tile; ``stem`` is that of the column."""
+    return f"{stem}.{number}.{layer}.{part}.tile"
+
+
+def write_part(
+    storage: Storage, path: str, blocks: WordArray, *, column: int, number: int, layer: int, first_row: int = 0
+) -> PartRecord:
+    """Store rows of a tile, as [num_rows, num_units, 8] words, and return the record of the file."""
+    layout = layout_of(blocks.shape[1])
+    data = layout.packed(blocks, first_row * layout.pieces_per_row, seed_of(path, column, number, layer))
+    return PartRecord(num_blocks=len(blocks), file=write_blob(storage, path, data.data))
+
+
+def write_tile(storage: Storage, stem: str, blocks: WordArray, *, column: int, number: int, layer: int) -> TileRecord:
+    """Store a tile of [num_blocks, num_units, 8] words in one part, and return its record."""
+    path = part_path(stem, number, layer, 0)
+    part = write_part(storage, path, blocks, column=column, number=number, layer=layer)
+    return tile_record(column, number, layer, blocks.shape[1], [part])
+
+
+def tile_record(column: int, number: int, layer: int, num_units: int, parts: Sequence[PartRecord]) -> TileRecord:
+    """Return the record of a tile with these parts."""
+    num_blocks = sum(part.num_blocks for part in parts)
     return TileRecord(
-        column=column,
-        number=number,
-        layer=layer,
-        num_blocks=num_blocks,
-        num_units=num_units,
-        blocks_offset=blocks_offset,
-        checks_offset=checks_offset,
-        file=write_blob(storage, path, contents),
+        column=column, number=number, layer=layer, num_blocks=num_blocks, num_units=num_units, parts=tuple(parts)
     )
-
-
-def _seed(path: str, column: int, number: int, layer: int) -> int:
-    """Return the start value of a tile's checksums. It makes checksums of equal bytes differ between tiles."""
-    return zlib.crc32(f"{path}\n{column}\n{number}\n{layer}\n".encode())
-
-
-def _seed_of(tile: TileRecord) -> int:
-    return _seed(tile.file.path, tile.column, tile.number, tile.layer)
-
-
-def _offsets(contents: pa.Buffer) -> tuple[int, int]:
-    batch = pa.ipc.open_file(contents).get_batch(0)
-    blocks, checks = (column.buffers()[1].address - contents.address for column in batch.columns)
-    return blocks, checks
-
-
-def read_rows(storage: Storage, tile: TileRecord, numbers: Sequence[int]) -> list[WordArray]:
-    """Read the [num_units, 8] words of each of these blocks with one request.
-
-    Raises CorruptIndexError if the tile is missing, short or altered.
-    """
-    width = BYTES_PER_BLOCK * tile.num_units
-    rows = [(tile.blocks_offset + number * width, width) for number in numbers]
-    checks = [(tile.checks_offset + number * _CHECK_BYTES, _CHECK_BYTES) for number in numbers]
-    try:
-        views = storage.read_ranges(tile.file.path, rows + checks)
-    except StorageError as error:
-        raise failure(storage, tile.file, error) from error
-    data, expected = views[: len(rows)], views[len(rows) :]
-    seed = _seed_of(tile)
-    for number, row, check in zip(numbers, data, expected, strict=True):
-        if zlib.crc32(row, seed ^ number) != int.from_bytes(check, "little"):
-            raise corrupt(tile.file.path, f"a wrong checksum of block {number}")
-    return [np.frombuffer(row, dtype="<u4").reshape(tile.num_units, WORDS_PER_BLOCK) for row in data]
 
 
 class TileReader:
-    """A tile, open for probes. Rows of local files stay in memory while the file stays the same."""
+    """A tile, open for probes. Pieces of local files stay in memory while the file stays the same."""
 
     def __init__(self, storage: Storage, tile: TileRecord) -> None:
         self.tile = tile
+        self.layout = layout_of(tile.num_units)
+        self.starts: list[int] = []
+        """The first row of each part."""
+        self.parts: list[PartReader] = []
+        for part in tile.parts:
+            self.starts.append(self.starts[-1] + self.parts[-1].num_rows if self.parts else 0)
+            self.parts.append(PartReader(storage, tile, part, self.starts[-1]))
+
+    def row(self, block: int) -> memoryview:
+        """Return a row of a narrow tile. Raises CorruptIndexError if the tile is missing, short or altered."""
+        part = self.part_of(block)
+        return part.one(block - part.first_row)
+
+    def planes(self, block: int, planes: Sequence[int]) -> list[np.ndarray[Any, np.dtype[np.uint64]]]:
+        """Return planes of a row of a wide tile, each as 64-bit words. Raises as ``row`` does."""
+        part = self.part_of(block)
+        first = (block - part.first_row) * self.layout.pieces_per_row
+        return [np.frombuffer(piece, dtype="<u8") for piece in part.some([first + plane for plane in planes])]
+
+    def part_of(self, block: int) -> PartReader:
+        """Return the part that has a row."""
+        return self.parts[0 if len(self.parts) == 1 else bisect_right(self.starts, block) - 1]
+
+    def filter(self, slot: int) -> WordArray:
+        """Return the [num_blocks, 8] words of one unit's filter. Reads the whole tile, in bounded memory."""
+        words: WordArray = np.empty((self.tile.num_blocks, WORDS_PER_BLOCK), dtype=np.uint32)
+        for first, blocks in self.ranges():
+            words[first : first + len(blocks)] = blocks[:, slot]
+        return words
+
+    def ranges(self) -> Iterator[tuple[int, WordArray]]:
+        """Yield all rows as [num_rows, num_units, 8] blocks, some at a time, each with the number of its first row."""
+        step = max(1, READ_BYTES // self.layout.row_bytes)
+        for part in self.parts:
+            for first in range(0, part.num_rows, step):
+                yield part.first_row + first, part.blocks([(first, min(step, part.num_rows - first))])
+
+    def sample(self, num_blocks: int) -> WordArray:
+        """Return at most this many evenly spaced rows as [num_blocks, num_units, 8] blocks."""
+        rows = range(0, self.tile.num_blocks, -(-self.tile.num_blocks // num_blocks))
+        of_parts = ([row - part.first_row for row in rows if part.has(row)] for part in self.parts)
+        chosen = zip(self.parts, of_parts, strict=True)
+        return np.concatenate([part.blocks([(row, 1) for row in own]) for part, own in chosen if own])
+
+
+class PartReader:
+    """One file of a tile. Pieces are numbered from its first one."""
+
+    def __init__(self, storage: Storage, tile: TileRecord, part: PartRecord, first_row: int) -> None:
+        self.first_row, self.num_rows = first_row, part.num_blocks
+        self.file = part.file
+        self.layout = layout_of(tile.num_units)
         self._storage = storage
+        self._seed = seed_of(part.file.path, tile.column, tile.number, tile.layer)
+        self._first_piece = first_row * self.layout.pieces_per_row
+        self._num_pieces = part.num_blocks * self.layout.pieces_per_row
         file = getattr(storage, "file", None)  # of local storages, metered ones too
-        is_kept = file is not None and KeptRows.fit(tile.num_blocks, tile.num_units)
-        self._file: str | None = file(tile.file.path) if file is not None and is_kept else None
-        self._known: Callable[[], KeptRows | None] = lambda: None
+        is_kept = file is not None and KeptPieces.fit(self._num_pieces, self.layout.piece_bytes)
+        self._path: str | None = file(part.file.path) if file is not None and is_kept else None
+        self._known: Callable[[], KeptPieces | None] = lambda: None
 
-    def row(self, block: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
-        """Return one block of all units as [num_units, 4] 64-bit words. Raises as ``rows`` does."""
+    def one(self, number: int) -> memoryview:
+        """Return a piece. Raises CorruptIndexError if the file is missing, short or altered."""
         kept = self._kept()
-        row = None if kept is None else kept.row(block)
-        if row is None:
-            (row,) = self._read([block], kept)
-        return row.view("<u8")
+        piece = None if kept is None else kept.piece(number)
+        return self.some([number])[0] if piece is None else piece.data
 
-    def rows(self, blocks: np.ndarray[Any, Any]) -> tuple[WordArray, np.ndarray[Any, Any]]:
-        """Return rows as [num_rows, num_units, 8] words, and the position of each block's row among them.
+    def some(self, numbers: Sequence[int]) -> list[memoryview]:
+        """Return a few pieces. Raises as ``one`` does."""
+        kept = self._kept()
+        found = [None] * len(numbers) if kept is None else [kept.piece(number) for number in numbers]
+        missing = [number for number, piece in zip(numbers, found, strict=True) if piece is None]
+        read = dict(zip(missing, self._read(missing), strict=True)) if missing else {}
+        if kept is not None and missing:
+            kept.add(missing, list(read.values()))
+        return [read[number] if piece is None else piece.data for number, piece in zip(numbers, found, strict=True)]
 
-        Raises CorruptIndexError if the tile is missing, short or altered.
+    def many(self, numbers: IntArray) -> tuple[ByteArray, IntArray]:
+        """Return memory that has these distinct ascending pieces, and the position of each. Raises as ``one`` does.
+
+        Positions count in pieces. Behind the last piece there is room for what kernels touch.
         """
         kept = self._kept()
         if kept is not None:
-            missing = kept.missing(blocks)
-            if len(missing) * BYTES_PER_BLOCK * self.tile.num_units <= KEPT_ROW_BYTES // 2:
-                if missing:
-                    self._read(missing, kept)
-                return kept.all(blocks)
-        distinct, place = np.unique(blocks, return_inverse=True)
-        return np.stack(self._read(distinct.tolist(), None)), place
+            missing = kept.missing(numbers)
+            if len(missing) * self.layout.piece_bytes <= KEPT_BYTES // 2:
+                if len(missing):
+                    kept.add(missing.tolist(), list(self._read(missing.tolist())))
+                return kept.all(numbers)
+        size_bytes = self.layout.piece_bytes
+        memory = np.empty(len(numbers) * size_bytes + SLACK_BYTES, dtype=np.uint8)
+        for position, piece in enumerate(self._read(numbers.tolist())):
+            memory[position * size_bytes : (position + 1) * size_bytes] = np.frombuffer(piece, dtype=np.uint8)
+        return memory, np.arange(len(numbers))
 
-    def _kept(self) -> KeptRows | None:
-        """Return the cached rows of the file as it is now, None if its rows are not cached."""
-        if self._file is None:
+    def has(self, row: int) -> bool:
+        """Tell whether a row of the tile is in this file."""
+        return self.first_row <= row < self.first_row + self.num_rows
+
+    def blocks(self, ranges: Sequence[tuple[int, int]]) -> WordArray:
+        """Return ranges of rows, each a first one and a number, as [num_rows, num_units, 8] blocks.
+
+        Raises as ``one`` does.
+        """
+        layout = self.layout
+        starts = [first * layout.pieces_per_row for first, _ in ranges]
+        sizes = [count * layout.row_bytes for _, count in ranges]
+        found = self._ranges([(layout.offset(start), size) for start, size in zip(starts, sizes, strict=True)])
+        for start, data in zip(starts, found, strict=True):
+            self._check(start, data)
+        return layout.unpacked([np.frombuffer(data, dtype=np.uint8) for data in found])
+
+    def check(self) -> None:
+        """Read the whole file in bounded memory. Raises CorruptIndexError unless all of it is as it was written."""
+        layout = self.layout
+        (magic,) = self._ranges([(0, len(MAGIC))])
+        if bytes(magic) != MAGIC:
+            raise corrupt(self.file.path, "not a tile")
+        crc32 = zlib.crc32(magic)
+        step = max(1, READ_BYTES // layout.stored_bytes)
+        for start in range(0, self._num_pieces, step):
+            count = min(step, self._num_pieces - start)
+            (data,) = self._ranges([(layout.offset(start), count * layout.stored_bytes)])
+            self._check(start, data)
+            crc32 = zlib.crc32(data, crc32)
+        if crc32 != self.file.crc32:
+            raise corrupt(self.file.path, "a wrong checksum")
+        with suppress(StorageError):
+            self._storage.read_ranges(self.file.path, [(self.file.size_bytes, 1)])
+            raise corrupt(self.file.path, f"more than {self.file.size_bytes} bytes")
+
+    def _check(self, first: int, data: memoryview) -> None:
+        """Check pieces that lie one behind the other."""
+        size_bytes, stored = self.layout.piece_bytes, self.layout.stored_bytes
+        for number, at in enumerate(range(0, len(data), stored), start=first):
+            self._require(number, data[at : at + size_bytes], data[at + size_bytes : at + stored])
+
+    def _require(self, number: int, piece: memoryview, check: memoryview) -> None:
+        if checksum(self._seed, self._first_piece + number, piece) != int.from_bytes(check, "little"):
+            row, plane = divmod(self._first_piece + number, self.layout.pieces_per_row)
+            where = f"plane {plane} of row {row}" if self.layout.is_wide else f"row {row}"
+            raise corrupt(self.file.path, f"a wrong checksum of {where}")
+
+    def _kept(self) -> KeptPieces | None:
+        """Return the cached pieces of the file as it is now, None if its pieces are not cached."""
+        if self._path is None:
             return None
         try:
-            now = identity(self._file)
+            now = identity(self._path)
         except NotFoundError as error:
-            raise corrupt(self.tile.file.path, "no such file") from error
+            raise corrupt(self.file.path, "no such file") from error
         kept = self._known()
         if kept is None or kept.identity != now:
-            kept = KeptRows(now, self.tile.num_blocks, self.tile.num_units)
+            kept = KeptPieces(now, self._num_pieces, self.layout.piece_bytes)
             self._known = weakref.ref(kept)
         return kept
 
-    def _read(self, blocks: list[int], kept: KeptRows | None) -> list[WordArray]:
-        rows = read_rows(self._storage, self.tile, blocks)
-        if kept is not None:
-            kept.add(blocks, rows)
-        return rows
+    def _read(self, numbers: Sequence[int]) -> Iterator[memoryview]:
+        """Read and check pieces. Those that lie close together are read at once, with what lies between them."""
+        size_bytes, stored = self.layout.piece_bytes, self.layout.stored_bytes
+        runs = list(_runs(sorted(numbers), stored))
+        ranges = [(self.layout.offset(run[0]), (run[-1] - run[0] + 1) * stored) for run in runs]
+        found: dict[int, memoryview] = {}
+        for run, data in zip(runs, self._ranges(ranges), strict=True):
+            for number in run:
+                at = (number - run[0]) * stored
+                self._require(number, data[at : at + size_bytes], data[at + size_bytes : at + stored])
+                found[number] = data[at : at + size_bytes]
+        return (found[number] for number in numbers)
 
-    def sample(self, num_blocks: int) -> WordArray:
-        """Return at most this many evenly spaced blocks as [num_blocks, num_units, 8] words."""
-        words, rows = self.rows(np.arange(0, self.tile.num_blocks, -(-self.tile.num_blocks // num_blocks)))
-        chosen: WordArray = words[rows]
-        return chosen
+    def _ranges(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
+        try:
+            return self._storage.read_ranges(self.file.path, ranges)
+        except StorageError as error:
+            raise failure(self._storage, self.file, error) from error
+
+
+def _runs(numbers: list[int], stored_bytes: int) -> Iterator[list[int]]:
+    """Divide ascending pieces into runs that are read at once."""
+    gap, most = 1 + READ_GAP_BYTES // stored_bytes, max(1, READ_BYTES // stored_bytes)
+    start = 0
+    for i in range(1, len(numbers) + 1):
+        if i == len(numbers) or numbers[i] - numbers[i - 1] > gap or numbers[i] - numbers[start] >= most:
+            yield numbers[start:i]
+            start = i
+
+
+def read_rows(storage: Storage, tile: TileRecord, first: int, count: int) -> WordArray:
+    """Read some rows of a tile as [count, num_units, 8] blocks. Raises CorruptIndexError."""
+    found = []
+    for part in TileReader(storage, tile).parts:
+        low, high = max(first, part.first_row), min(first + count, part.first_row + part.num_rows)
+        if low < high:
+            found.append(part.blocks([(low - part.first_row, high - low)]))
+    return found[0] if len(found) == 1 else np.concatenate(found)
 
 
 def read_tile(storage: Storage, tile: TileRecord) -> WordArray:
-    """Read a whole tile as [num_blocks, num_units, 8] words."""
-    data = read_blob(storage, tile.file)
-    count = tile.num_blocks * tile.num_units * WORDS_PER_BLOCK
-    words = np.frombuffer(data, dtype="<u4", count=count, offset=tile.blocks_offset)
-    return words.reshape(tile.num_blocks, tile.num_units, WORDS_PER_BLOCK)
+    """Read a whole tile as [num_blocks, num_units, 8] blocks. Raises CorruptIndexError."""
+    return read_rows(storage, tile, 0, tile.num_blocks)

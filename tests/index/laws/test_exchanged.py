@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 from lakebloom import BloomIndexConfig, col, errors
+from lakebloom.storage import open_storage
+from lakebloom.store.tile_layout import MAGIC, WIDE_UNITS, layout_of
+from lakebloom.store.tiles import TileReader, tile_record, write_part
 from tests.index.lake import NAME, Lake
 
 if TYPE_CHECKING:
@@ -39,11 +42,11 @@ def storage_of(lake: Lake) -> Storage:
 
 
 def shape(tile: TileRecord) -> tuple[int, ...]:
-    return tile.num_blocks, tile.num_units, tile.blocks_offset, tile.checks_offset, tile.file.size_bytes
+    return tile.num_blocks, tile.num_units, tile.size_bytes
 
 
 def segment_of(tile: TileRecord) -> str:
-    return tile.file.path.split("/")[1]
+    return tile.parts[0].file.path.split("/")[1]
 
 
 def exchanged(lake: Lake) -> list[tuple[TileRecord, TileRecord]]:
@@ -70,18 +73,16 @@ def test_exchanged_tiles_answer_nothing(lake: Lake) -> None:
     pairs = exchanged(lake)
     assert {(segment_of(a) == segment_of(b), a.column == b.column) for a, b in pairs} >= {(False, True), (True, False)}
     for a, b in pairs[:12]:
-        first, second = bytes(storage.read(a.file.path)), bytes(storage.read(b.file.path))
-        storage.write(a.file.path, second)
-        storage.write(b.file.path, first)
+        first, second = bytes(storage.read(a.parts[0].file.path)), bytes(storage.read(b.parts[0].file.path))
+        storage.write(a.parts[0].file.path, second)
+        storage.write(b.parts[0].file.path, first)
         wrong, refused = outcomes(lake)
-        assert (wrong, refused > 0) == (0, True), (a.file.path, b.file.path)
+        assert (wrong, refused > 0) == (0, True), (a.parts[0].file.path, b.parts[0].file.path)
         corrupt = lake.open().verify_index(NAME).corrupt
-        assert {tile.file.path for tile in (a, b) if any(tile.file.path in line for line in corrupt)} == {
-            a.file.path,
-            b.file.path,
-        }
-        storage.write(a.file.path, first)
-        storage.write(b.file.path, second)
+        paths = {tile.parts[0].file.path for tile in (a, b)}
+        assert {path for path in paths if any(path in line for line in corrupt)} == paths
+        storage.write(a.parts[0].file.path, first)
+        storage.write(b.parts[0].file.path, second)
     assert outcomes(lake) == (0, 0)
 
 
@@ -91,12 +92,46 @@ def test_exchanged_rows_of_one_tile_answer_nothing(lake: Lake) -> None:
     storage = storage_of(lake)
     tile = lake.entry().segments[0].tiles[0]
     assert tile.num_blocks > 1
-    data = bytearray(storage.read(tile.file.path))
-    width = 32 * tile.num_units
-    for offset, size in ((tile.blocks_offset, width), (tile.checks_offset, 4)):
-        rows = [bytes(data[offset + n * size : offset + (n + 1) * size]) for n in range(tile.num_blocks)]
-        data[offset : offset + size * tile.num_blocks] = b"".join(reversed(rows))
-    storage.write(tile.file.path, bytes(data))
+    path = tile.parts[0].file.path
+    data = bytes(storage.read(path))
+    row_bytes = layout_of(tile.num_units).row_bytes
+    rows = [data[at : at + row_bytes] for at in range(len(MAGIC), len(data), row_bytes)]
+    assert len(rows) == tile.num_blocks
+    storage.write(path, MAGIC + b"".join(reversed(rows)))
     wrong, refused = outcomes(lake)
     assert wrong == 0
     assert refused > 0
+
+
+def test_exchanged_planes_and_parts_of_a_wide_tile_answer_nothing(tmp_path: Path) -> None:
+    """Each piece has its place: among the planes of a row, among rows, among parts and among tiles."""
+    storage = open_storage(tmp_path)
+    rng = np.random.default_rng(1)
+    blocks = rng.integers(0, 2**32, (4, WIDE_UNITS, 8), dtype=np.uint32)
+    records = [
+        write_part(storage, f"s/k.0.0.{part}.tile", blocks[:2], column=0, number=0, layer=0, first_row=2 * part)
+        for part in range(2)
+    ]
+    tile = tile_record(0, 0, 0, WIDE_UNITS, records)
+    whole = [bytes(storage.read(part.file.path)) for part in tile.parts]
+    stored = layout_of(WIDE_UNITS).stored_bytes
+    pieces = [whole[0][at : at + stored] for at in range(len(MAGIC), len(whole[0]), stored)]
+    assert len(pieces) == 2 * 256
+    for first, second in ((3, 4), (3, 3 + 256), (0, 511)):
+        changed = list(pieces)
+        changed[first], changed[second] = changed[second], changed[first]
+        storage.write(records[0].file.path, MAGIC + b"".join(changed))
+        for piece in (first, second):
+            with pytest.raises(errors.CorruptIndexError, match="wrong checksum of plane"):
+                TileReader(storage, tile).planes(piece // 256, [piece % 256])
+        untouched = next(piece for piece in range(512) if piece not in (first, second))
+        assert TileReader(storage, tile).planes(untouched // 256, [untouched % 256])
+    storage.write(records[0].file.path, whole[1])
+    storage.write(records[1].file.path, whole[0])
+    for row in range(4):  # the two parts hold the same bits
+        with pytest.raises(errors.CorruptIndexError, match="wrong checksum of plane"):
+            TileReader(storage, tile).planes(row, [0])
+    for column, number, layer in ((1, 0, 0), (0, 1, 0), (0, 0, 1)):
+        write_part(storage, records[0].file.path, blocks[:2], column=column, number=number, layer=layer)
+        with pytest.raises(errors.CorruptIndexError, match="wrong checksum of plane"):
+            TileReader(storage, tile).planes(0, [0])

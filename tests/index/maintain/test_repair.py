@@ -36,7 +36,9 @@ def test_every_damaged_file_is_mended(lake: Lake, kind: str, way: str) -> None:
     made(lake, global_filter=True)
     entry = lake.entry()
     segment = entry.segments[0]
-    path = {"units": segment.units, "tile": segment.tiles[-1].file, "global": entry.global_filters[1].file}[kind].path
+    path = {"units": segment.units, "tile": segment.tiles[-1].parts[0].file, "global": entry.global_filters[1].file}[
+        kind
+    ].path
     damage(lake, path, way)
     assert not lake.open().verify_index(NAME).ok
     report = repaired(lake)
@@ -54,7 +56,7 @@ def test_a_full_refresh_mends_as_well(lake: Lake, kind: str) -> None:
     segment = entry.segments[0]
     files = {
         "units": [segment.units],
-        "tile": [t.file for t in segment.tiles],
+        "tile": [part.file for tile in segment.tiles for part in tile.parts],
         "global": [entry.global_filters[0].file],
     }
     for file in files[kind]:
@@ -104,7 +106,7 @@ def test_whatever_is_damaged_an_index_can_be_removed(lake: Lake, kind: str, way:
         "entry": [entry_path(2)],
         "all entries": [entry_path(1), entry_path(2)],
         "units": [segment.units.path],
-        "tile": [segment.tiles[0].file.path],
+        "tile": [segment.tiles[0].parts[0].file.path],
         "deleted": [entry_path(3)],
     }[kind]
     for path in paths if way != "nothing" else []:
@@ -163,7 +165,7 @@ def test_one_damaged_index_is_in_nobodys_way(lake: Lake) -> None:
 class Flaky(Passing):
     """A store that does not answer for a while, when it is asked for files of this kind."""
 
-    ending = ".tile.arrow"
+    ending = ".tile"
 
     def read(self, path: str) -> memoryview:
         self._fail(path)
@@ -178,7 +180,7 @@ class Flaky(Passing):
             raise errors.StorageError(f"could not read {path}", found="HTTP 503 Slow Down", hint="try again")
 
 
-@pytest.mark.parametrize("ending", [".tile.arrow", "units.arrow", ".sbbf", ".json"])
+@pytest.mark.parametrize("ending", [".tile", "units.arrow", ".sbbf", ".json"])
 def test_a_store_that_fails_is_not_called_corrupt(lake: Lake, ending: str) -> None:
     made(lake, global_filter=True)
     before, files = lake.entry(), lake.stored()

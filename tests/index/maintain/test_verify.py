@@ -94,7 +94,8 @@ def test_a_value_that_its_filter_misses(lake: Lake) -> None:
         tile = segment.tiles[1]  # of the second layer
         words = np.array(read_tile(storage, tile))
         words[0] = 0
-        damaged = write_tile(storage, tile.file.path, words, column=0, number=tile.number, layer=tile.layer)
+        stem = tile.parts[0].file.path.removesuffix(f".{tile.number}.{tile.layer}.0.tile")
+        damaged = write_tile(storage, stem, words, column=0, number=tile.number, layer=tile.layer)
         return replace(segment, tiles=(segment.tiles[0], damaged, *segment.tiles[2:]))
 
     rewrite(lake, without_first_blocks)
@@ -137,7 +138,7 @@ def test_damage_is_listed_file_by_file(lake: Lake) -> None:
     entry = lake.entry()
     damaged = [
         entry.segments[0].units.path,
-        entry.segments[0].tiles[0].file.path,
+        entry.segments[0].tiles[0].parts[0].file.path,
         entry.global_filters[1].file.path,
         entry_path(1),
     ]
@@ -156,7 +157,7 @@ def test_a_tile_that_belongs_elsewhere(lake: Lake) -> None:
     lake.fill(range(2), rows=200)
     lake.create(BloomIndexConfig(NAME, ["k"]))
     storage = lake.catalog().index(NAME).storage
-    one, other = (segment.tiles[0].file for segment in lake.entry().segments)
+    one, other = (segment.tiles[0].parts[0].file for segment in lake.entry().segments)
     assert one.size_bytes == other.size_bytes
     storage.write(one.path, storage.read(other.path))
     (line,) = lake.open().verify_index(NAME).corrupt

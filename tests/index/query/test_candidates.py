@@ -174,7 +174,8 @@ def watched(trees: Lake, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Lake
 
 
 def tiles_of(lake: Lake, column: int) -> set[str]:
-    return {tile.file.path for segment in lake.entry().segments for tile in segment.tiles if tile.column == column}
+    tiles = [tile for segment in lake.entry().segments for tile in segment.tiles if tile.column == column]
+    return {part.file.path for tile in tiles for part in tile.parts}
 
 
 def paths(storage: FaultyStorage, *names: str) -> list[str]:

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 import xxhash
 
-from lakebloom import Sbbf, hash_values
+from lakebloom import hash_values
 from lakebloom.sbbf.hashing.encoding import CANONICAL
 from lakebloom.sbbf.hashing.hash_values import prepare
 from lakebloom.sbbf.kernels import choose as choosing
-from lakebloom.sbbf.kernels import compiled, portable, single
+from lakebloom.sbbf.kernels import compiled, portable
 from lakebloom.sbbf.kernels.choose import choose
 from tests.sbbf.reference import ReferenceFilter
 
@@ -71,36 +71,6 @@ def test_insert_and_check_equal_the_reference(kernels: ModuleType, num_blocks: i
     out = np.empty(len(hashes), dtype=np.bool_)
     kernels.check(words, hashes, out)
     assert out.tolist() == [reference.contains(value) for value in inside + outside]
-
-
-def test_tiles_are_checked_as_their_filters_are(kernels: ModuleType) -> None:
-    rng = np.random.default_rng(8)
-    units, num_blocks = 50, 7
-    filters = [Sbbf(num_blocks) for _ in range(units)]
-    values = rng.integers(0, 2**64, (units, 60), dtype=np.uint64)
-    for f, inside in zip(filters, values, strict=True):
-        f.insert_hashes(inside)
-    words = np.ascontiguousarray(np.stack([f.words for f in filters], axis=1))
-    hashes = np.concatenate([values[:, 0], rng.integers(0, 2**64, 100, dtype=np.uint64)])
-    expected = np.stack([f.might_contain_hashes(hashes) for f in filters], axis=1)
-    for asked in (np.ones_like(expected), rng.random(expected.shape) < 0.5, rng.random(expected.shape) < 0.1):
-        out = asked.copy()
-        kernels.check_tile(words, portable.block_numbers(hashes, num_blocks), hashes, out)
-        assert (out == (asked & expected)).all()
-
-
-def test_one_value_is_found_in_blocks_as_the_kernels_find_it() -> None:
-    rng = np.random.default_rng(9)
-    blocks = rng.integers(0, 2**32, (2000, 8), dtype=np.uint32) | rng.integers(0, 2**32, (2000, 8), dtype=np.uint32)
-    asked = np.arange(0, 2000, 3)
-    for h in rng.integers(0, 2**64, 50, dtype=np.uint64):
-        mask = portable.masks(np.array([h]))
-        assert np.array(single.mask_of(int(h))).view(np.uint32).tolist() == mask[0].tolist()
-        expected = portable.contain(blocks, np.repeat(mask, 2000, axis=0))
-        found = single.which_contain(blocks.view(np.uint64), single.mask_of(int(h)))
-        assert found.tolist() == np.flatnonzero(expected).tolist()
-        found = single.which_contain(blocks.view(np.uint64), single.mask_of(int(h)), asked)
-        assert found.tolist() == asked[expected[asked]].tolist()
 
 
 def test_the_extreme_hashes_stay_inside_the_filter(kernels: ModuleType) -> None:

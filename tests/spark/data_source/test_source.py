@@ -252,7 +252,7 @@ def test_an_index_that_cannot_be_asked_is_done_without(
     table = keys(tmp_path / "t", range(10), range(10, 20))
     source.create_index(table, BloomIndexConfig("lost", ["k"], fpp=1e-6))
     asked = col("k") == 15
-    for file in (tmp_path / "indexes/lost/segments").rglob("*.tile.arrow"):
+    for file in (tmp_path / "indexes/lost/segments").rglob("*.tile"):
         file.write_bytes(b"x" * file.stat().st_size)
     assert read_groups(source, "lost", asked) == {"0.parquet": None, "1.parquet": None}
     assert "all files are read: [CORRUPT_INDEX]" in caplog.text

@@ -17,7 +17,7 @@ from lakebloom.index.build import sizes
 from lakebloom.sbbf import sizing
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
 from lakebloom.sbbf.filter import Sbbf
-from lakebloom.sbbf.layers import mix
+from lakebloom.sbbf.layers import in_layer
 from lakebloom.tuning import PENDING_HASHES, TILE_BYTES
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _tiles_of(units: list[_Unit], blocks: int) -> Iterator[list[_Unit]]:
 
 def _insert(filters: list[Sbbf], hashes: HashArray) -> None:
     for layer, f in enumerate(filters):
-        f.insert_hashes(hashes if layer == 0 else mix(hashes))
+        f.insert_hashes(in_layer(hashes, layer))
 
 
 def _foldable(blocks: int) -> int:

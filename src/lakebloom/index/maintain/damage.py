@@ -13,7 +13,7 @@ from lakebloom.errors import IndexFormatError, StorageError
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.store.global_filters import read_global
 from lakebloom.store.segments import Segment
-from lakebloom.store.tiles import read_rows, read_tile
+from lakebloom.store.tiles import TileReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,9 +60,9 @@ def examine(storage: Storage, commit: Commit) -> Damage:
         with damage.noting():
             _ = Segment(storage, record, commit.config).units
         for tile in record.tiles:
-            with damage.noting():
-                read_tile(storage, tile)
-                read_rows(storage, tile, range(tile.num_blocks))
+            for part in TileReader(storage, tile).parts:
+                with damage.noting():
+                    part.check()
         if len(damage.errors) > known:
             damage.segments.add(record.id)
     for found in commit.global_filters:

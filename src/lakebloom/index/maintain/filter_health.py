@@ -72,7 +72,7 @@ def _of_segment(segment: Segment, number: int, name: str) -> SegmentHealth:
         column=name,
         files=segment.record.num_files,
         units=sum(units),
-        size_bytes=sum(tile.file.size_bytes for layers in tiles for tile in layers),
+        size_bytes=sum(tile.size_bytes for layers in tiles for tile in layers),
         fill=float(np.average(fills, weights=units)) if units else 0.0,
         fpp=segment.record.fpp,
         fpp_measured=float(np.average(rates, weights=units)) if units else 0.0,

@@ -9,17 +9,17 @@ import numpy as np
 
 from lakebloom.display.progress import Progress
 from lakebloom.errors import BloomIndexError, DataFileError, LakebloomError
+from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.hashing.hash_values import hash_array
-from lakebloom.sbbf.layers import mix
-from lakebloom.store.tiles import read_tile
-from lakebloom.store.unit_table import NO_TILE
+from lakebloom.sbbf.layers import in_layer
 from lakebloom.tables.file_identity import is_same
 from lakebloom.tables.listing.listing import stat_file
 from lakebloom.tables.parquet.columns import ColumnSpec, ParquetColumns
+from lakebloom.tuning import VERIFIED_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.sbbf.kernels import WordArray
     from lakebloom.store.segments import Segment
+    from lakebloom.store.tiles import TileReader
     from lakebloom.tables.file_identity import TableFile
+
+    IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class FileCheck:
@@ -40,7 +43,7 @@ class FileCheck:
         self.unreadable: list[str] = []
 
     def files(self, files: Sequence[TableFile], progress: Report | None = None) -> None:
-        """Check all units of these files, segment by segment, so that the tiles of only one are in memory."""
+        """Check all units of these files, some at a time, so that only the filters of these are in memory."""
         total = Progress(0, len(files), 0, sum(file.size_bytes for file in files), 0)
         if progress is not None:
             progress(total)
@@ -49,7 +52,7 @@ class FileCheck:
             numbers = np.flatnonzero(kept)
             order = numbers[np.argsort(segment.units.file_numbers[numbers], kind="stable")]
             cuts = np.flatnonzero(np.diff(segment.units.file_numbers[order])) + 1
-            for units in np.split(order, cuts) if len(order) else []:
+            for units in filters.loaded(np.split(order, cuts) if len(order) else []):
                 file = segment.units.distinct_files[segment.units.file_numbers[units[0]]]
                 self._file(file, filters, units)
                 total = replace(
@@ -102,7 +105,7 @@ class FileCheck:
             hashes = hashes[valid]
         found = np.ones(len(hashes), dtype=np.bool_)
         for layer, f in enumerate(filters.of(place, column)):
-            found &= f.might_contain_hashes(hashes if layer == 0 else mix(hashes))
+            found &= f.might_contain_hashes(in_layer(hashes, layer))
         self.values_checked += len(hashes)
         self.false_negatives += int(np.count_nonzero(~found))
         return len(array) - len(hashes)
@@ -123,16 +126,44 @@ class _Place:
 
 
 class _Filters:
-    """The filters of one segment, unit by unit."""
+    """The filters of one segment, those of some units at a time: a tile is read once for all of them."""
 
     def __init__(self, snapshot: Snapshot, segment: Segment) -> None:
-        self._storage = snapshot.storage
         self._segment = segment
         columns = snapshot.commit.config.columns
         self.specs = [ColumnSpec(c.path, kind) for c, kind in zip(columns, segment.record.types, strict=True)]
         self._tile_numbers = [segment.units.tiles(column) for column in range(len(columns))]
-        self._slots = [_slots(numbers) for numbers in self._tile_numbers]
-        self._words: dict[str, WordArray] = {}
+        self._words: dict[tuple[int, int], list[WordArray]] = {}
+
+    def loaded(self, files: Sequence[IntArray]) -> Iterator[IntArray]:
+        """Yield the units of each file while their filters are in memory."""
+        sizes = [sum(self._bytes_of(column, units) for column in range(len(self.specs))) for units in files]
+        start = 0
+        while start < len(files):
+            end, total = start + 1, sizes[start]
+            while end < len(files) and total + sizes[end] <= VERIFIED_BYTES:
+                total += sizes[end]
+                end += 1
+            self._load(np.sort(np.concatenate(files[start:end])))
+            yield from files[start:end]
+            start = end
+
+    def _bytes_of(self, column: int, units: IntArray) -> int:
+        layers = self._segment.layers(column)
+        sizes = {number: BYTES_PER_BLOCK * sum(tile.num_blocks for tile in tiles) for number, tiles in layers.items()}
+        return sum(sizes.get(number, 0) for number in self._tile_numbers[column][units].tolist())
+
+    def _load(self, units: IntArray) -> None:
+        self._words = {}
+        for column, spec in enumerate(self.specs):
+            tile_of_unit = self._tile_numbers[column][units]
+            for number, layers in self._segment.tiles(spec.path).items():
+                inside = units[tile_of_unit == number]
+                if len(inside):
+                    slots = np.searchsorted(self._segment.members(spec.path, number), inside)
+                    words = [_filters_in(layer, slots) for layer in layers]
+                    for i, unit in enumerate(inside.tolist()):
+                        self._words[column, unit] = [of_layer[i] for of_layer in words]
 
     def places(self, units: np.ndarray[Any, np.dtype[np.int64]]) -> list[_Place]:
         """Return units in the order of their rows."""
@@ -149,23 +180,13 @@ class _Filters:
         ]
 
     def of(self, place: _Place, column: int) -> list[Sbbf]:
-        """Return the layers of a unit's filter; empty if it has no filter."""
-        number = int(self._tile_numbers[column][place.number])
-        if number == NO_TILE:
-            return []
-        slot = int(self._slots[column][place.number])
-        layers = []
-        for tile in self._segment.layers(column).get(number, ()):  # a missing tile drops no unit
-            if tile.file.path not in self._words:
-                self._words[tile.file.path] = read_tile(self._storage, tile)
-            layers.append(Sbbf.from_words(np.ascontiguousarray(self._words[tile.file.path][:, slot])))
-        return layers
+        """Return the layers of a unit's filter; empty if it has no filter, or if its tile is missing."""
+        return [Sbbf.from_words(words) for words in self._words.get((column, place.number), ())]
 
 
-def _slots(tile_numbers: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return each unit's position among the units that name the same tile."""
-    slots = np.zeros(len(tile_numbers), dtype=np.int64)
-    for number in np.unique(tile_numbers):
-        inside = np.flatnonzero(tile_numbers == number)
-        slots[inside] = np.arange(len(inside))
-    return slots
+def _filters_in(layer: TileReader, slots: IntArray) -> WordArray:
+    """Return the filters of some units of a tile, [num_units, num_blocks, 8]."""
+    words = np.empty((len(slots), layer.tile.num_blocks, WORDS_PER_BLOCK), dtype=np.uint32)
+    for first, blocks in layer.ranges():
+        words[:, first : first + len(blocks)] = blocks[:, slots].swapaxes(0, 1)
+    return words

@@ -25,6 +25,7 @@ _SOURCES = (
     ("lakebloom.sbbf.kernels", "cache.py"),
     ("lakebloom.sbbf.kernels", "compiled.py"),
     ("lakebloom.sbbf.kernels", "intrinsics.py"),
+    ("lakebloom.sbbf.kernels", "planes_compiled.py"),
 )
 """All files that are compiled into a kernel."""
 

@@ -45,10 +45,20 @@ class Kernels(Protocol):
     def check(self, words: WordArray, hashes: HashArray, out: BoolArray) -> None:
         """Tell for each hash whether all its bits are set."""
 
-    def check_tile(self, words: WordArray, rows: OffsetArray, hashes: HashArray, out: BoolArray) -> None:
-        """Clear ``out[i, j]`` where hash i is not in block j of row ``rows[i]``.
+    def to_planes(self, blocks: WordArray, rows: ByteArray, row_bytes: int, plane_bits: int) -> None:
+        """Set the bits of [num_rows, num_units, 8] blocks in rows of zeros.
 
-        ``words`` are [rows, units, 8], ``out`` is [hashes, units]. What is False already is not looked at.
+        Row r begins at byte ``r * row_bytes``, and plane p of it ``p * plane_bits`` bits later: bit i of it is bit
+        p % 32 of word p // 32 of the block of unit i. Behind the last row 16 bytes may be touched.
+        """
+
+    def from_planes(self, rows: ByteArray, row_bytes: int, plane_bits: int, blocks: WordArray) -> None:
+        """Fill [num_rows, num_units, 8] blocks from such rows."""
+
+    def and_planes(self, rows: ByteArray, starts: OffsetArray, order: OffsetArray, passed: HashArray) -> None:
+        """AND eight planes into row ``order[n]`` of ``passed``, for each n; they start at the bits ``starts[n]``.
+
+        ``passed`` has one bit for each unit, in words of 64. Behind the last plane 16 bytes may be read.
         """
 
 

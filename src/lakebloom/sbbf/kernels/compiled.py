@@ -9,11 +9,12 @@ Machine code is cached on disk, so only the first process on a machine pays for 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
 
+from lakebloom.sbbf.kernels.addresses import address, writable
 from lakebloom.sbbf.kernels.cache import kernel
 from lakebloom.sbbf.kernels.intrinsics import (
     contains_key,
@@ -24,6 +25,7 @@ from lakebloom.sbbf.kernels.intrinsics import (
     load_u64,
     prefetch_block,
 )
+from lakebloom.sbbf.kernels.planes_compiled import and_planes, from_planes, to_planes
 from lakebloom.sbbf.kernels.xxh64 import PRIMES
 from lakebloom.tuning import PREFETCHED_VALUES
 
@@ -32,8 +34,19 @@ if TYPE_CHECKING:
 
     from lakebloom.sbbf.kernels import BoolArray, ByteArray, HashArray, OffsetArray, WordArray
 
+__all__ = [
+    "and_planes",
+    "check",
+    "from_planes",
+    "hash_fixed",
+    "hash_floats",
+    "hash_offsets",
+    "hash_views",
+    "insert",
+    "to_planes",
+]
+
 _INT, _HASHES, _ANSWERS = numba.int64, numba.uint64[::1], numba.boolean[::1]
-_ROWS, _TABLE = numba.int64[::1], numba.boolean[:, ::1]
 _U64, _U32, _I64 = np.uint64, np.uint32, np.int64
 _P1, _P2, _P3, _P4, _P5 = (np.uint64(prime) for prime in PRIMES)
 
@@ -196,66 +209,40 @@ def _check(words, num_blocks, hashes, out):  # type: ignore[no-untyped-def]
         out[i] = contains_key(words, _block(hashes[i], z), _U32(hashes[i]))
 
 
-@kernel(_INT, _ROWS, _HASHES, _TABLE)
-def _check_tile(words, rows, hashes, out):  # type: ignore[no-untyped-def]
-    units = out.shape[1]
-    for i in range(hashes.size):
-        key = _U32(hashes[i])
-        first = rows[i] * units
-        for j in range(units):
-            if out[i, j]:
-                out[i, j] = contains_key(words, first + j, key)
-
-
-def _address(array: np.ndarray[Any, Any]) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
-
-
-def _writable(hashes: HashArray) -> HashArray:
-    """Return the hashes in a writable array: for numba, a read-only array has another type."""
-    return hashes if hashes.flags.writeable else hashes.copy()
-
-
 def hash_fixed(values: ByteArray, out: HashArray) -> None:
     """Hash the rows of a [count, width] byte array."""
     count, width = values.shape
     if width == 8:
-        _hash_8(_address(values), count, out)
+        _hash_8(address(values), count, out)
     elif width == 4:
-        _hash_4(_address(values), count, out)
+        _hash_4(address(values), count, out)
     else:
-        _hash_width(_address(values), width, count, out)
+        _hash_width(address(values), width, count, out)
 
 
 def hash_floats(values: ByteArray, out: HashArray) -> None:
     """Hash IEEE numbers of 4 or 8 bytes, with one zero and one NaN."""
     count, width = values.shape
-    (_hash_double if width == 8 else _hash_float)(_address(values), count, out)
+    (_hash_double if width == 8 else _hash_float)(address(values), count, out)
 
 
 def hash_offsets(offsets: OffsetArray, data: ByteArray, out: HashArray) -> None:
     """Hash ``data[offsets[i]:offsets[i + 1]]`` for each i."""
     kernel = _hash_offsets_64 if offsets.itemsize == 8 else _hash_offsets_32
-    kernel(_address(offsets), _address(data), offsets.size - 1, out)
+    kernel(address(offsets), address(data), offsets.size - 1, out)
 
 
 def hash_views(views: ByteArray, buffers: Sequence[ByteArray], out: HashArray) -> None:
     """Hash Arrow string views, rows of a [count, 16] byte array that point into ``buffers``."""
-    addresses = np.array([_address(buffer) for buffer in buffers], dtype=np.int64)
-    _hash_views(_address(views), _address(addresses), len(views), out)
+    addresses = np.array([address(buffer) for buffer in buffers], dtype=np.int64)
+    _hash_views(address(views), address(addresses), len(views), out)
 
 
 def insert(words: WordArray, hashes: HashArray) -> None:
     """Set the bits of each hash."""
-    _insert(_address(words), len(words), _writable(hashes))
+    _insert(address(words), len(words), writable(hashes))
 
 
 def check(words: WordArray, hashes: HashArray, out: BoolArray) -> None:
     """Tell for each hash whether all its bits are set."""
-    _check(_address(words), len(words), _writable(hashes), out)
-
-
-def check_tile(words: WordArray, rows: OffsetArray, hashes: HashArray, out: BoolArray) -> None:
-    """Clear ``out[i, j]`` if hash i is not in block j of row ``rows[i]``. Skips elements that are already False."""
-    _check_tile(_address(words), np.require(rows, np.int64, ["C", "W"]), _writable(hashes), out)
+    _check(address(words), len(words), writable(hashes), out)

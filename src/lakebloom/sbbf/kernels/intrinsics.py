@@ -70,6 +70,26 @@ def _unaligned_load(bits: int) -> Any:
 load_u8, load_u32, load_u64 = _unaligned_load(8), _unaligned_load(32), _unaligned_load(64)
 
 
+def _unaligned_store(bits: int, *, merge: bool = False) -> Any:
+    @intrinsic
+    def store(typing_context: Any, base: Any, byte_offset: Any, value: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            pointer = builder.gep(_pointer(builder, args[0], _I8), [args[1]])
+            pointer = builder.bitcast(pointer, ir.IntType(bits).as_pointer())
+            value = args[2] if bits == 64 else builder.trunc(args[2], ir.IntType(bits))
+            if merge:
+                value = builder.or_(value, builder.load(pointer, align=1))
+            builder.store(value, pointer, align=1)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.uint64), codegen
+
+    return store
+
+
+store_u8, store_u64, or_u64 = _unaligned_store(8), _unaligned_store(64), _unaligned_store(64, merge=True)
+
+
 def _rotate(builder: Any, states: Any, bits: list[int]) -> Any:
     left = builder.shl(states, _states(bits))
     return builder.or_(left, builder.lshr(states, _states([64 - count for count in bits])))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakebloom.sbbf.blocks import SALTS
+from lakebloom.sbbf.kernels.planes_portable import and_planes, from_planes, to_planes
 from lakebloom.sbbf.kernels.single import hash_one
 from lakebloom.sbbf.kernels.xxh64 import PRIMES
 from lakebloom.tuning import FEW_VALUES, GATHERED_BYTES, SHORT_BYTES
@@ -19,8 +20,25 @@ if TYPE_CHECKING:
 
     from lakebloom.sbbf.kernels import BoolArray, ByteArray, HashArray, OffsetArray, WordArray
 
+__all__ = [
+    "and_planes",
+    "block_numbers",
+    "check",
+    "contain",
+    "from_planes",
+    "hash_fixed",
+    "hash_floats",
+    "hash_offsets",
+    "hash_views",
+    "insert",
+    "masks",
+    "plane_numbers",
+    "to_planes",
+]
+
 _P1, _P2, _P3, _P4, _P5 = (np.uint64(prime) for prime in PRIMES)
 _SALTS = np.array(SALTS, dtype=np.uint32)
+_FIRST_PLANES = 32 * np.arange(len(SALTS), dtype=np.int64)
 _INLINE_VIEW_BYTES = 12
 _ALL_FOUR = np.uint32(0x01010101)
 
@@ -142,6 +160,13 @@ def block_numbers(hashes: HashArray, num_blocks: int) -> np.ndarray[Any, np.dtyp
     return np.asarray(numbers, dtype=np.int64)
 
 
+def plane_numbers(hashes: HashArray) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the eight planes of a row that decide about each hash, [count, 8]."""
+    bits = (hashes.astype(np.uint32)[:, None] * _SALTS) >> np.uint32(27)
+    planes: np.ndarray[Any, np.dtype[np.int64]] = bits.astype(np.int64) + _FIRST_PLANES
+    return planes
+
+
 def masks(hashes: HashArray) -> WordArray:
     """Return the bits that each hash sets in its block, as [count, 8] words."""
     keys = hashes.astype(np.uint32)
@@ -159,17 +184,6 @@ def check(words: WordArray, hashes: HashArray, out: BoolArray) -> None:
     out[:] = contain(words[block_numbers(hashes, len(words))], masks(hashes))
 
 
-def check_tile(words: WordArray, rows: OffsetArray, hashes: HashArray, out: BoolArray) -> None:
-    """Clear ``out[i, j]`` if hash i is not in block j of row ``rows[i]``. Skips elements that are already False."""
-    blocks = words.view(np.uint64)
-    for row, mask, answers in zip(rows.tolist(), masks(hashes).view(np.uint64), out, strict=True):
-        left = np.flatnonzero(answers)
-        if 4 * len(left) < len(answers):
-            answers[left] = _contain_one(blocks[row, left], mask)
-        else:
-            answers &= _contain_one(blocks[row], mask)
-
-
 def contain(blocks: WordArray, wanted: WordArray) -> BoolArray:
     """Tell for each block whether it has all bits that are wanted of it."""
     bits = wanted.view(np.uint64)
@@ -177,11 +191,3 @@ def contain(blocks: WordArray, wanted: WordArray) -> BoolArray:
     # Four answers as one number: numpy reduces over a short last axis many times more slowly.
     answers: BoolArray = found.view(np.uint32)[:, 0] == _ALL_FOUR
     return answers
-
-
-def _contain_one(blocks: HashArray, mask: HashArray) -> BoolArray:
-    """Do the same for one value: word by word, because numpy repeats a short mask for each block more slowly."""
-    found: BoolArray = (blocks[:, 0] & mask[0]) == mask[0]
-    for i in range(1, len(mask)):
-        found &= (blocks[:, i] & mask[i]) == mask[i]
-    return found

@@ -1,4 +1,4 @@
-"""One value: hashed with Python's own numbers, far quicker than with arrays of one, and looked for in many blocks."""
+"""One value: hashed with Python's own numbers, far quicker than with arrays of one, and looked for in planes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from lakebloom.sbbf.blocks import SALTS
 from lakebloom.sbbf.kernels.xxh64 import PRIMES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lakebloom.sbbf.kernels import HashArray, OffsetArray
 
-__all__ = ["hash_one", "mask_of", "which_contain"]
+    Buffer = bytes | memoryview
+
+__all__ = ["and_row", "and_wide", "hash_one", "planes_of", "units_of"]
 
 _ALL = 2**64 - 1
 
@@ -52,19 +56,36 @@ def hash_one(value: bytes) -> int:
     return h ^ h >> 32
 
 
-def mask_of(h: int) -> tuple[np.uint64, ...]:
-    """Return the bits that a hash sets in its block, as four numbers."""
-    bits = [(h * salt & 0xFFFFFFFF) >> 27 for salt in SALTS]
-    return tuple(np.uint64(1 << low | 1 << 32 + high) for low, high in zip(bits[::2], bits[1::2], strict=True))
+def planes_of(h: int) -> tuple[int, ...]:
+    """Return the numbers of the eight planes of a row that decide about a hash."""
+    return tuple([32 * word + ((h * salt & 0xFFFFFFFF) >> 27) for word, salt in enumerate(SALTS)])
 
 
-def which_contain(blocks: HashArray, mask: tuple[np.uint64, ...], among: OffsetArray | None = None) -> OffsetArray:
-    """Return the numbers of the [count, 4] blocks, among these or all of them, that have all bits of a mask."""
-    passed = among
-    for i, word in enumerate(mask):  # few blocks pass each quarter
-        if passed is None:
-            passed = np.flatnonzero(blocks[:, i] & word == word)
-        else:
-            passed = passed[blocks[passed, i] & word == word]
-    assert passed is not None
-    return passed
+def and_row(row: Buffer, planes: tuple[int, ...], num_units: int, among: int) -> int:
+    """Return which of some units have their bit in all of these planes of a row without padding.
+
+    Units are the bits of a number. For a short row, whole numbers of Python are quicker than arrays.
+    """
+    size_bytes = (num_units + 14) // 8  # from any bit of a byte on
+    for plane in planes:
+        start = plane * num_units
+        at = start >> 3
+        among &= int.from_bytes(row[at : at + size_bytes], "little") >> (start & 7)
+    return among
+
+
+def and_wide(planes: Sequence[HashArray]) -> HashArray:
+    """Return the units that have their bit in all of these planes, as bits of 64-bit words."""
+    first, second, *others = planes
+    found: HashArray = first & second
+    for plane in others:
+        np.bitwise_and(found, plane, out=found)
+    return found
+
+
+def units_of(words: HashArray) -> OffsetArray:
+    """Return the numbers of the bits that are set in some 64-bit words. Looks only at words that are not zero."""
+    used = np.flatnonzero(words)
+    bits = np.flatnonzero(np.unpackbits(words[used].view(np.uint8), bitorder="little"))
+    units: OffsetArray = 64 * used[bits >> 6] + (bits & 63)
+    return units

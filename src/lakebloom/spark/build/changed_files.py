@@ -87,7 +87,7 @@ def _rewritten(
     if keep.any():
         columns = [column.path for column in plan.columns]
         kept = merge_segments(storage, plan.segment_id(shard), columns, [(segment, keep)])
-    for file in (record.units, *(tile.file for tile in record.tiles)):
+    for file in record.files:
         storage.delete(file.path)
     return kept
 

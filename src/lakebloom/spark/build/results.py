@@ -84,5 +84,5 @@ def captured_rows(captured: CapturedFiles, result: ShardResult) -> Iterator[pa.R
     """Yield the files that the driver must write: those of the segment, not those of a repeated attempt."""
     if result.segment is None:
         return
-    for record in (result.segment.units, *(tile.file for tile in result.segment.tiles)):
+    for record in result.segment.files:
         yield row("file", record.path, result.shard, captured.files[record.path])

@@ -1,6 +1,6 @@
-"""Several small segments probed as one: an index of a few segments then costs a probe no more than one segment.
+"""Several small segments seen as one, so that a predicate is evaluated once and not once for each segment.
 
-Units are numbered across all segments. One value still reads a row of each tile, but all rows are compared at once.
+Units are numbered across all segments. Each tile is still probed by itself.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from lakebloom.store.files import corrupt
 from lakebloom.store.probing import which_hold
 from lakebloom.tuning import SIDE_BY_SIDE_UNITS, SINGLE_HASHES
 
@@ -34,7 +33,7 @@ class SideBySide:
     def __init__(self, segments: Sequence[Segment]) -> None:
         self._segments = segments
         self._starts = [0, *accumulate(segment.num_units for segment in segments)]
-        self._tiles: dict[ColumnPath, list[tuple[IntArray, list[list[TileReader]]]]] = {}
+        self._tiles: dict[ColumnPath, list[tuple[IntArray, list[TileReader]]]] = {}
         self._null_counts: dict[ColumnPath, tuple[IntArray, BoolArray]] = {}
 
     @classmethod
@@ -85,24 +84,18 @@ class SideBySide:
         if len(hashes) > SINGLE_HASHES:
             return np.concatenate([segment.might_contain_any(column, hashes) for segment in self._segments])
         keep: BoolArray = np.ones(self.num_units, dtype=np.bool_)  # also for a unit without a tile
-        for units, tiles in self._tiles_of(column):
+        for units, layers in self._tiles_of(column):
             keep[units] = False
             for h in hashes.tolist():
-                keep[units[which_hold(tiles, h)]] = True
+                keep[units[which_hold(layers, h)]] = True
         return keep
 
-    def _tiles_of(self, column: ColumnPath) -> list[tuple[IntArray, list[list[TileReader]]]]:
-        """Return the tiles with filters of one size, with the numbers of their units."""
+    def _tiles_of(self, column: ColumnPath) -> list[tuple[IntArray, list[TileReader]]]:
+        """Return all tiles, with the numbers of their units."""
         if column not in self._tiles:
-            alike: dict[tuple[int, ...], tuple[list[IntArray], list[list[TileReader]]]] = {}
-            for segment, start in zip(self._segments, self._starts, strict=False):
-                tile_of_unit = segment.tile_numbers(column)
-                for number, layers in segment.tiles(column).items():
-                    members = start + np.flatnonzero(tile_of_unit == number)
-                    if any(len(members) != reader.tile.num_units for reader in layers):
-                        raise corrupt(layers[0].tile.file.path, f"{len(members)} units name it, and it has others")
-                    units, tiles = alike.setdefault(tuple(reader.tile.num_blocks for reader in layers), ([], []))
-                    units.append(members)
-                    tiles.append(layers)
-            self._tiles[column] = [(np.concatenate(units), tiles) for units, tiles in alike.values()]
+            self._tiles[column] = [
+                (start + segment.members(column, number), layers)
+                for segment, start in zip(self._segments, self._starts, strict=False)
+                for number, layers in segment.tiles(column).items()
+            ]
         return self._tiles[column]

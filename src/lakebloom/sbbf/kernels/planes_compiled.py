@@ -1,0 +1,204 @@
+"""Kernels compiled by numba for bit planes: blocks to planes and back, and the planes of many values ANDed.
+
+A row holds the blocks with one number of U filters, as 256 planes of one bit for each filter. Plane p begins
+``p * plane_bits`` bits behind the row's start, anywhere within a byte. Each kernel takes 64 filters at a time: as 64
+words of 64 bits they are a square of bits, which is turned by exchanging ever smaller halves (Hacker's Delight, 7-3).
+Few filters are turned in squares of 8.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numba
+import numpy as np
+
+from lakebloom.sbbf.kernels.addresses import address, writable
+from lakebloom.sbbf.kernels.cache import kernel
+from lakebloom.sbbf.kernels.intrinsics import load_u8, load_u64, or_u64, store_u8, store_u64
+
+if TYPE_CHECKING:
+    from lakebloom.sbbf.kernels import ByteArray, HashArray, OffsetArray, WordArray
+
+_INT, _ORDER = numba.int64, numba.int64[::1]
+_STARTS, _PASSED = numba.int64[:, ::1], numba.uint64[:, ::1]
+_U64, _I64 = np.uint64, np.int64
+_ALL = np.uint64(2**64 - 1)
+_HALVES = tuple((np.int64(1 << n), np.uint64((2**64 - 1) // ((1 << (1 << n)) + 1))) for n in range(6))
+(_J1, _M1), (_J2, _M2), (_J4, _M4), (_J8, _M8), (_J16, _M16), (_J32, _M32) = _HALVES
+_DIAGONALS = (np.uint64(0x00AA00AA00AA00AA), np.uint64(0x0000CCCC0000CCCC), np.uint64(0x00000000F0F0F0F0))
+_D7, _D14, _D28 = _DIAGONALS
+
+_FEW = 32
+"""Up to so many filters squares of 8 are quicker: most of a larger one would be empty."""
+
+_inline = numba.njit(inline="always", error_model="numpy")
+
+
+@_inline
+def _exchange(square, step, mask):  # type: ignore[no-untyped-def]
+    shift = _U64(step)
+    for first in range(0, 64, 2 * step):
+        for low in range(first, first + step):
+            moved = ((square[low] >> shift) ^ square[low + step]) & mask
+            square[low + step] ^= moved
+            square[low] ^= moved << shift
+
+
+@_inline
+def _turn(square):  # type: ignore[no-untyped-def]
+    _exchange(square, _J32, _M32)
+    _exchange(square, _J16, _M16)
+    _exchange(square, _J8, _M8)
+    _exchange(square, _J4, _M4)
+    _exchange(square, _J2, _M2)
+    _exchange(square, _J1, _M1)
+
+
+@_inline
+def _turn_8(x):  # type: ignore[no-untyped-def]
+    moved = (x ^ (x >> _U64(7))) & _D7
+    x = x ^ moved ^ (moved << _U64(7))
+    moved = (x ^ (x >> _U64(14))) & _D14
+    x = x ^ moved ^ (moved << _U64(14))
+    moved = (x ^ (x >> _U64(28))) & _D28
+    return x ^ moved ^ (moved << _U64(28))
+
+
+@_inline
+def _load_bits(base, bit):  # type: ignore[no-untyped-def]
+    """Return 64 bits from any bit on. May read nine bytes."""
+    at, shift = bit >> 3, _U64(bit & 7)
+    # A shift by 64 is undefined: by 1 and 63 - shift it gives 0 where the bits begin with a byte.
+    return (load_u64(base, at) >> shift) | ((load_u8(base, at + 8) << _U64(1)) << (_U64(63) - shift))
+
+
+@_inline
+def _or_bits(base, bit, bits):  # type: ignore[no-untyped-def]
+    at, shift = bit >> 3, _U64(bit & 7)
+    or_u64(base, at, bits << shift)
+    rest = (bits >> _U64(1)) >> (_U64(63) - shift)
+    if rest != _U64(0):
+        store_u8(base, at + 8, load_u8(base, at + 8) | rest)
+
+
+@_inline
+def _low_bits(count):  # type: ignore[no-untyped-def]
+    return _ALL if count >= 64 else (_U64(1) << _U64(count)) - _U64(1)
+
+
+@kernel(_INT, _INT, _INT, _INT, _INT, _INT)
+def _to_planes(blocks, num_rows, units, rows, row_bytes, plane_bits):  # type: ignore[no-untyped-def]
+    square = np.empty(64, np.uint64)
+    for row in range(num_rows):
+        source, target = blocks + 32 * units * row, rows + row_bytes * row
+        for first in range(0, units, 64):
+            count = min(64, units - first)
+            for word in range(4):
+                for unit in range(count):
+                    square[unit] = load_u64(source, 32 * (first + unit) + 8 * word)
+                for unit in range(count, 64):
+                    square[unit] = _U64(0)
+                _turn(square)
+                for bit in range(64):
+                    _or_bits(target, (64 * word + bit) * plane_bits + first, square[bit])
+
+
+@kernel(_INT, _INT, _INT, _INT, _INT, _INT)
+def _to_planes_8(blocks, num_rows, units, rows, row_bytes, plane_bits):  # type: ignore[no-untyped-def]
+    for row in range(num_rows):
+        source, target = blocks + 32 * units * row, rows + row_bytes * row
+        for first in range(0, units, 8):
+            count = min(8, units - first)
+            for byte in range(32):
+                gathered = _U64(0)
+                for unit in range(count):
+                    gathered |= load_u8(source, 32 * (first + unit) + byte) << _U64(8 * unit)
+                turned = _turn_8(gathered)
+                for bit in range(8):
+                    at = (8 * byte + bit) * plane_bits + first
+                    pair = ((turned >> _U64(8 * bit)) & _U64(255)) << _U64(at & 7)
+                    store_u8(target, at >> 3, load_u8(target, at >> 3) | pair)
+                    if pair > _U64(255):
+                        store_u8(target, (at >> 3) + 1, load_u8(target, (at >> 3) + 1) | (pair >> _U64(8)))
+
+
+@kernel(_INT, _INT, _INT, _INT, _INT, _INT)
+def _from_planes(rows, num_rows, units, row_bytes, plane_bits, blocks):  # type: ignore[no-untyped-def]
+    square = np.empty(64, np.uint64)
+    for row in range(num_rows):
+        source, target = rows + row_bytes * row, blocks + 32 * units * row
+        for first in range(0, units, 64):
+            count = min(64, units - first)
+            mask = _low_bits(count)
+            for word in range(4):
+                for bit in range(64):
+                    square[bit] = _load_bits(source, (64 * word + bit) * plane_bits + first) & mask
+                _turn(square)
+                for unit in range(count):
+                    store_u64(target, 32 * (first + unit) + 8 * word, square[unit])
+
+
+@kernel(_INT, _INT, _INT, _INT, _INT, _INT)
+def _from_planes_8(rows, num_rows, units, row_bytes, plane_bits, blocks):  # type: ignore[no-untyped-def]
+    for row in range(num_rows):
+        source, target = rows + row_bytes * row, blocks + 32 * units * row
+        for first in range(0, units, 8):
+            count = min(8, units - first)
+            mask = _low_bits(count)
+            for byte in range(32):
+                gathered = _U64(0)
+                for bit in range(8):
+                    at = (8 * byte + bit) * plane_bits + first
+                    pair = load_u8(source, at >> 3) | (load_u8(source, (at >> 3) + 1) << _U64(8))
+                    gathered |= ((pair >> _U64(at & 7)) & mask) << _U64(8 * bit)
+                turned = _turn_8(gathered)
+                for unit in range(count):
+                    store_u8(target, 32 * (first + unit) + byte, turned >> _U64(8 * unit))
+
+
+@kernel(_INT, _STARTS, _ORDER, _PASSED)
+def _and_planes(rows, starts, order, passed):  # type: ignore[no-untyped-def]
+    words = passed.shape[1]
+    for n in range(order.size):
+        i = order[n]
+        aligned = True
+        for plane in range(8):
+            aligned = aligned and starts[n, plane] & 7 == 0
+        if aligned:
+            p0, p1, p2, p3 = starts[n, 0] >> 3, starts[n, 1] >> 3, starts[n, 2] >> 3, starts[n, 3] >> 3
+            p4, p5, p6, p7 = starts[n, 4] >> 3, starts[n, 5] >> 3, starts[n, 6] >> 3, starts[n, 7] >> 3
+            for word in range(words):  # one loop over eight streams: LLVM takes several words at a time
+                at = 8 * word
+                first = load_u64(rows, p0 + at) & load_u64(rows, p1 + at)
+                second = load_u64(rows, p2 + at) & load_u64(rows, p3 + at)
+                third = load_u64(rows, p4 + at) & load_u64(rows, p5 + at)
+                fourth = load_u64(rows, p6 + at) & load_u64(rows, p7 + at)
+                passed[i, word] &= first & second & third & fourth
+            continue
+        for word in range(words):
+            left = passed[i, word]
+            for plane in range(8):
+                if left == _U64(0):
+                    break
+                left &= _load_bits(rows, starts[n, plane] + 64 * word)
+            passed[i, word] = left
+
+
+def to_planes(blocks: WordArray, rows: ByteArray, row_bytes: int, plane_bits: int) -> None:
+    """Set the bits of [num_rows, num_units, 8] blocks in rows of zeros; see ``Kernels.to_planes``."""
+    num_rows, units, _ = blocks.shape
+    turn = _to_planes if units > _FEW else _to_planes_8
+    turn(address(blocks), num_rows, units, address(rows), row_bytes, plane_bits)
+
+
+def from_planes(rows: ByteArray, row_bytes: int, plane_bits: int, blocks: WordArray) -> None:
+    """Fill [num_rows, num_units, 8] blocks from rows; see ``Kernels.from_planes``."""
+    num_rows, units, _ = blocks.shape
+    turn = _from_planes if units > _FEW else _from_planes_8
+    turn(address(rows), num_rows, units, row_bytes, plane_bits, address(blocks))
+
+
+def and_planes(rows: ByteArray, starts: OffsetArray, order: OffsetArray, passed: HashArray) -> None:
+    """AND eight planes into some rows of ``passed``; see ``Kernels.and_planes``."""
+    _and_planes(address(rows), writable(starts), writable(order), passed)

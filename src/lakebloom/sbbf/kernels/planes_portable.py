@@ -1,0 +1,79 @@
+"""The kernels for bit planes in numpy and Python's own numbers, for small inputs; see ``planes_compiled``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lakebloom.sbbf.blocks import BITS_PER_BLOCK, BYTES_PER_BLOCK
+from lakebloom.tuning import GATHERED_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lakebloom.sbbf.kernels import ByteArray, HashArray, OffsetArray, WordArray
+
+__all__ = ["and_planes", "from_planes", "to_planes"]
+
+
+def to_planes(blocks: WordArray, rows: ByteArray, row_bytes: int, plane_bits: int) -> None:
+    """Set the bits of [num_rows, num_units, 8] blocks in rows of zeros; see ``Kernels.to_planes``."""
+    num_rows, units, _ = blocks.shape
+    for part in _parts(num_rows, units):
+        count = part.stop - part.start
+        packed = blocks[part].view(np.uint8).reshape(count, units, BYTES_PER_BLOCK)
+        bits = np.unpackbits(packed, axis=2, bitorder="little").transpose(0, 2, 1)
+        if plane_bits % 8:
+            planes = np.packbits(bits.reshape(count, BITS_PER_BLOCK * units), axis=1, bitorder="little")
+            _of_rows(rows, part, row_bytes)[:, : planes.shape[1]] = planes
+        else:
+            planes = np.packbits(bits, axis=2, bitorder="little")
+            _of_planes(rows, part, row_bytes, plane_bits // 8)[:, :, : planes.shape[2]] = planes
+
+
+def from_planes(rows: ByteArray, row_bytes: int, plane_bits: int, blocks: WordArray) -> None:
+    """Fill [num_rows, num_units, 8] blocks from rows; see ``Kernels.from_planes``."""
+    num_rows, units, _ = blocks.shape
+    for part in _parts(num_rows, units):
+        count = part.stop - part.start
+        if plane_bits % 8:
+            packed = _of_rows(rows, part, row_bytes)[:, : BYTES_PER_BLOCK * units]
+            bits = np.unpackbits(packed, axis=1, bitorder="little").reshape(count, BITS_PER_BLOCK, units)
+        else:
+            of_planes = _of_planes(rows, part, row_bytes, plane_bits // 8)[:, :, : -(-units // 8)]
+            bits = np.unpackbits(of_planes, axis=2, bitorder="little", count=units)
+        turned = np.packbits(bits.transpose(0, 2, 1), axis=2, bitorder="little")
+        blocks[part] = np.ascontiguousarray(turned).view("<u4")
+
+
+def and_planes(rows: ByteArray, starts: OffsetArray, order: OffsetArray, passed: HashArray) -> None:
+    """AND eight planes into some rows of ``passed``; see ``Kernels.and_planes``."""
+    words = passed.shape[1]
+    if not (starts & 7).any():
+        for places, i in zip((starts >> 3).tolist(), order.tolist(), strict=True):
+            for place in places:
+                passed[i] &= rows[place : place + 8 * words].view("<u8")
+        return
+    data = rows.data
+    for bits, i in zip(starts.tolist(), order.tolist(), strict=True):
+        left = int.from_bytes(passed[i].tobytes(), "little")
+        for bit in bits:
+            at = bit >> 3
+            left &= int.from_bytes(data[at : at + 8 * words + 1], "little") >> (bit & 7)
+        passed[i] = np.frombuffer(left.to_bytes(8 * words, "little"), dtype="<u8")
+
+
+def _parts(num_rows: int, units: int) -> Iterator[slice]:
+    """Divide rows, so that the bits as bytes take a bounded amount of memory."""
+    step = max(1, GATHERED_BYTES // (BITS_PER_BLOCK * units))
+    return (slice(start, min(start + step, num_rows)) for start in range(0, num_rows, step))
+
+
+def _of_rows(rows: ByteArray, part: slice, row_bytes: int) -> ByteArray:
+    return rows[part.start * row_bytes : part.stop * row_bytes].reshape(-1, row_bytes)
+
+
+def _of_planes(rows: ByteArray, part: slice, row_bytes: int, plane_bytes: int) -> ByteArray:
+    of_rows = _of_rows(rows, part, row_bytes)[:, : BITS_PER_BLOCK * plane_bytes]
+    return of_rows.reshape(part.stop - part.start, BITS_PER_BLOCK, plane_bytes)

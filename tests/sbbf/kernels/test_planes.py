@@ -1,0 +1,116 @@
+"""Bit planes: blocks come back from them, and a value is found in them as in blocks, by every kind of kernel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakebloom.sbbf.kernels import compiled, planes_portable, portable, single
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+SLACK = 16
+UNITS = [1, 2, 7, 8, 9, 16, 31, 32, 33, 63, 64, 65, 100, 127, 128, 335, 1000, 2048, 2100]
+
+
+@pytest.fixture(params=[portable, compiled], ids=["portable", "compiled"])
+def kernels(request: pytest.FixtureRequest) -> ModuleType:
+    found: ModuleType = request.param
+    return found
+
+
+def row_shapes(units: int) -> list[tuple[int, int]]:
+    """Planes one behind the other with some bytes behind the row; padded planes, each with some bytes behind it."""
+    padded = 8 * -(-units // 64) + 4
+    return [(32 * units + 4, units), (256 * padded, 8 * padded)]
+
+
+def blocks_of(rows: int, units: int, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng([seed, units]).integers(0, 2**32, (rows, units, 8), dtype=np.uint32)
+
+
+def by_definition(blocks: np.ndarray, row_bytes: int, plane_bits: int) -> bytes:
+    """Bit by bit, as the format says."""
+    bits = np.zeros((len(blocks), 8 * row_bytes), dtype=np.uint8)
+    units = blocks.shape[1]
+    for plane in range(256):
+        bits[:, plane * plane_bits : plane * plane_bits + units] = (blocks[:, :, plane // 32] >> (plane % 32)) & 1
+    return np.packbits(bits, bitorder="little").tobytes()
+
+
+@pytest.mark.parametrize("units", UNITS)
+def test_planes_are_what_the_format_says_and_give_the_blocks_back(kernels: ModuleType, units: int) -> None:
+    blocks = blocks_of(3, units)
+    for row_bytes, plane_bits in row_shapes(units):
+        rows = np.zeros(3 * row_bytes + SLACK, dtype=np.uint8)
+        kernels.to_planes(blocks, rows, row_bytes, plane_bits)
+        assert rows[: 3 * row_bytes].tobytes() == by_definition(blocks, row_bytes, plane_bits)
+        rows.reshape(-1)[3 * row_bytes :] = 255  # what lies behind the rows says nothing
+        again = np.zeros_like(blocks)
+        kernels.from_planes(rows, row_bytes, plane_bits, again)
+        assert (again == blocks).all()
+
+
+@pytest.mark.parametrize("units", UNITS)
+def test_values_are_found_in_planes_as_in_blocks(kernels: ModuleType, units: int) -> None:
+    rng = np.random.default_rng(units)
+    blocks = blocks_of(5, units, 2) | blocks_of(5, units, 3)
+    hashes = rng.integers(0, 2**64, 60, dtype=np.uint64)
+    at = rng.integers(0, 5, 60)
+    wanted = portable.masks(hashes)[:, None, :]
+    expected = ((blocks[at] & wanted) == wanted).all(axis=2)
+    words = -(-units // 64)
+    for row_bytes, plane_bits in row_shapes(units):
+        rows = np.zeros(5 * row_bytes + SLACK, dtype=np.uint8)
+        portable.to_planes(blocks, rows, row_bytes, plane_bits)
+        starts = 8 * row_bytes * at[:, None] + portable.plane_numbers(hashes) * plane_bits
+        asked = rng.random((60, 64 * words)) < 0.7
+        asked[:, units:] = False
+        passed = np.packbits(asked, axis=1, bitorder="little").view(np.uint64)
+        order = rng.permutation(60)[:50]
+        before = passed.copy()
+        kernels.and_planes(rows, starts[order], order, passed)
+        found = np.unpackbits(passed.view(np.uint8), axis=1, bitorder="little")[:, :units].astype(bool)
+        assert (found[order] == (asked[:, :units] & expected)[order]).all()
+        others = np.setdiff1d(np.arange(60), order)
+        assert (passed[others] == before[others]).all()
+
+
+@pytest.mark.parametrize("units", UNITS)
+def test_one_value_is_found_as_many_are(units: int) -> None:
+    rng = np.random.default_rng(units)
+    blocks = blocks_of(1, units, 2) | blocks_of(1, units, 3)
+    narrow, wide = (np.zeros(row_bytes + SLACK, dtype=np.uint8) for row_bytes, _ in row_shapes(units))
+    for rows, (row_bytes, plane_bits) in zip((narrow, wide), row_shapes(units), strict=True):
+        portable.to_planes(blocks, rows, row_bytes, plane_bits)
+    row = narrow[: 32 * units].tobytes()
+    padded = 8 * -(-units // 64) + 4
+    for h in rng.integers(0, 2**64, 30, dtype=np.uint64).tolist():
+        mask = portable.masks(np.array([h], dtype=np.uint64))
+        expected = np.flatnonzero(((blocks[0] & mask) == mask).all(axis=1)).tolist()
+        planes = single.planes_of(h)
+        assert list(planes) == portable.plane_numbers(np.array([h], dtype=np.uint64))[0].tolist()
+        bits = single.and_row(row, planes, units, (1 << units) - 1)
+        assert [unit for unit in range(units) if bits >> unit & 1] == expected
+        found = single.and_wide([wide[p * padded : (p + 1) * padded - 4].view(np.uint64) for p in planes])
+        assert single.units_of(found).tolist() == expected
+
+
+@given(st.sets(st.integers(0, 999), max_size=40))
+def test_bits_become_numbers(units: set[int]) -> None:
+    bits = np.zeros(1024, dtype=np.uint8)
+    bits[list(units)] = 1
+    assert single.units_of(np.packbits(bits, bitorder="little").view(np.uint64)).tolist() == sorted(units)
+
+
+def test_portable_planes_are_made_some_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planes_portable, "GATHERED_BYTES", 1000)
+    blocks = blocks_of(9, 20)
+    rows = np.zeros(9 * 644 + SLACK, dtype=np.uint8)
+    portable.to_planes(blocks, rows, 644, 20)
+    assert rows[: 9 * 644].tobytes() == by_definition(blocks, 644, 20)
