@@ -31,6 +31,8 @@ from lakebloom.tuning import SAMPLED_BLOCKS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
+
     from lakebloom.sbbf.kernels import BoolArray, HashArray, WordArray
     from lakebloom.storage import Storage
     from lakebloom.store.records import ConfigRecord
@@ -80,7 +82,7 @@ class SegmentWriter:
             for member in members:
                 facts[member][column] = replace(facts[member][column], tile=number)
         placed = [replace(unit, columns=tuple(columns)) for unit, columns in zip(units, facts, strict=True)]
-        table = UnitTable.of(placed, len(self._columns))
+        table = UnitTable.of(placed, types)
         files = {unit.file for unit in units}
         return SegmentRecord(
             id=self._id,
@@ -118,7 +120,7 @@ class Segment:
     @cached_property
     def units(self) -> UnitTable:
         """The unit table. Raises CorruptIndexError."""
-        units = UnitTable.read(self._storage, self.record.units, len(self._columns), self.record.num_units)
+        units = UnitTable.read(self._storage, self.record.units, self.record.types, self.record.num_units)
         for column in range(len(self._columns)):
             sizes = {tile.number: tile.num_units for tile in self.record.tiles if tile.column == column}
             if not units.fills(column, sizes):
@@ -142,6 +144,10 @@ class Segment:
     def null_counts(self, column: ColumnPath) -> tuple[np.ndarray[Any, np.dtype[np.int64]], BoolArray]:
         """Return the number of NULLs of each unit, and whether it is known."""
         return self.units.null_counts(self._columns[column])
+
+    def bounds(self, column: ColumnPath) -> tuple[pa.Array, pa.Array]:
+        """Return the lower and the upper bound of each unit's values, null where it is unknown."""
+        return self.units.bounds(self._columns[column])
 
     def false_positive_rate(self, column: ColumnPath) -> float:
         """Return the rate the filters were sized for; for filters of a fixed size, an estimate from some blocks."""

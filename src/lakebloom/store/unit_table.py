@@ -3,6 +3,9 @@
 It has one row for each unit. ``tile.<c>`` is the number of the tile that contains the unit's filter for column c: the
 j-th unit that names tile k is unit j of that tile. A unit without a filter for a column (the file's type could not be
 read) has no tile there, and is always kept. An unknown null count is null.
+
+``min.<c>`` and ``max.<c>`` are bounds of the values of column c, in the type of ``min_max.bound_type``: no value of the
+unit is smaller or larger in Spark's order. An unknown bound is null.
 """
 
 from __future__ import annotations
@@ -14,15 +17,17 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from lakebloom.errors import UnsupportedTypeError
 from lakebloom.sbbf.hashing.buffers import bits, numbers
 from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.store.arrow_file import read_arrow
 from lakebloom.store.files import arrow_ipc_bytes, corrupt, read_blob, write_blob
+from lakebloom.store.min_max import BoundValue, bound_type
 from lakebloom.store.records import FORMAT_VERSION, FileRecord
 from lakebloom.tables.file_identity import TableFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from lakebloom.sbbf.kernels import BoolArray
     from lakebloom.storage import Storage
@@ -38,6 +43,9 @@ class ColumnFacts(msgspec.Struct, frozen=True):
 
     null_count: int | None
     tile: int = NO_TILE
+    min: BoundValue | None = None
+    """No value is smaller; None if that is unknown."""
+    max: BoundValue | None = None
 
 
 class Unit(msgspec.Struct, frozen=True):
@@ -52,7 +60,7 @@ class Unit(msgspec.Struct, frozen=True):
     columns: tuple[ColumnFacts, ...]
 
 
-def _schema(num_columns: int) -> pa.Schema:
+def _schema(types: Sequence[str]) -> pa.Schema:
     fields = [
         pa.field("file", pa.dictionary(pa.int32(), pa.string()), nullable=False),
         pa.field("size_bytes", pa.int64(), nullable=False),
@@ -63,9 +71,11 @@ def _schema(num_columns: int) -> pa.Schema:
         pa.field("row_group_start", pa.int32(), nullable=False),
         pa.field("row_group_count", pa.int32(), nullable=False),
     ]
-    for column in range(num_columns):
+    for column, type_name in enumerate(types):
         fields.append(pa.field(f"null_count.{column}", pa.int64()))
         fields.append(pa.field(f"tile.{column}", pa.int32()))
+        fields.append(pa.field(f"min.{column}", bound_type(type_name)))
+        fields.append(pa.field(f"max.{column}", bound_type(type_name)))
     return pa.schema(fields, metadata={"lakebloom": str(FORMAT_VERSION)})
 
 
@@ -86,8 +96,8 @@ class UnitTable:
         self._known: dict[str, BoolArray] = {}
 
     @classmethod
-    def of(cls, units: list[Unit], num_columns: int) -> UnitTable:
-        """Return the table of these units."""
+    def of(cls, units: list[Unit], types: Sequence[str]) -> UnitTable:
+        """Return the table of these units. ``types`` are the Spark types of the columns."""
         columns: list[list[Any]] = [
             [unit.file.uri for unit in units],
             [unit.file.size_bytes for unit in units],
@@ -98,11 +108,13 @@ class UnitTable:
             [unit.row_group_start for unit in units],
             [unit.row_group_count for unit in units],
         ]
-        for column in range(num_columns):
-            columns.append([unit.columns[column].null_count for unit in units])
-            tiles = [unit.columns[column].tile for unit in units]
-            columns.append([None if tile == NO_TILE else tile for tile in tiles])
-        schema = _schema(num_columns)
+        for column in range(len(types)):
+            facts = [unit.columns[column] for unit in units]
+            columns.append([fact.null_count for fact in facts])
+            columns.append([None if fact.tile == NO_TILE else fact.tile for fact in facts])
+            columns.append([fact.min for fact in facts])
+            columns.append([fact.max for fact in facts])
+        schema = _schema(types)
         arrays = [
             _array(values, pa.string()).dictionary_encode() if _is_text(field) else _array(values, field.type)
             for field, values in zip(schema, columns, strict=True)
@@ -110,10 +122,13 @@ class UnitTable:
         return cls(pa.table(arrays, schema=schema))
 
     @classmethod
-    def read(cls, storage: Storage, record: FileRecord, num_columns: int, num_units: int) -> UnitTable:
+    def read(cls, storage: Storage, record: FileRecord, types: Sequence[str], num_units: int) -> UnitTable:
         """Read and check the table. Raises CorruptIndexError."""
-        data = read_blob(storage, record)
-        units = cls(read_arrow(record.path, data, _schema(num_columns), num_units))
+        try:
+            schema = _schema(types)
+        except UnsupportedTypeError as error:
+            raise corrupt(record.path, str(error)) from error
+        units = cls(read_arrow(record.path, read_blob(storage, record), schema, num_units))
         found = units._contradiction()
         if found is not None:
             raise corrupt(record.path, found)
@@ -190,6 +205,10 @@ class UnitTable:
             self._known[name] = bits(self._table[name].combine_chunks().is_valid())
         return self._filled(name, 0), self._known[name]
 
+    def bounds(self, column: int) -> tuple[pa.Array, pa.Array]:
+        """Return the lower and the upper bound of each unit's values, null where it is unknown."""
+        return self._table[f"min.{column}"].combine_chunks(), self._table[f"max.{column}"].combine_chunks()
+
     def tiles(self, column: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the tile number of each unit, NO_TILE for a unit without a filter."""
         return self._filled(f"tile.{column}", NO_TILE)
@@ -207,6 +226,7 @@ class UnitTable:
         """Return the units as records, to write them again."""
         nulls = [self._table[f"null_count.{column}"].to_pylist() for column in range(num_columns)]
         tiles = [self.tiles(column).tolist() for column in range(num_columns)]
+        bounds = [[ends.to_pylist() for ends in self.bounds(column)] for column in range(num_columns)]
         row_start, row_count, group_start, group_count = (
             self.whole(name).tolist() for name in ("row_start", "row_count", "row_group_start", "row_group_count")
         )
@@ -217,7 +237,9 @@ class UnitTable:
                 row_count[i],
                 group_start[i],
                 group_count[i],
-                tuple(ColumnFacts(nulls[c][i], tiles[c][i]) for c in range(num_columns)),
+                tuple(
+                    ColumnFacts(nulls[c][i], tiles[c][i], bounds[c][0][i], bounds[c][1][i]) for c in range(num_columns)
+                ),
             )
             for i, file in enumerate(self.files)
         ]

@@ -121,8 +121,9 @@ def test_counts_that_are_wrong(lake: Lake, change: Callable[[Unit], Unit], false
 
     def changed(segment: SegmentRecord) -> SegmentRecord:
         storage = lake.catalog().index(NAME).storage
-        units = [change(unit) for unit in UnitTable.read(storage, segment.units, 1, segment.num_units).units(1)]
-        return replace(segment, units=UnitTable.of(units, 1).write(storage, segment.units.path))
+        table = UnitTable.read(storage, segment.units, segment.types, segment.num_units)
+        units = [change(unit) for unit in table.units(1)]
+        return replace(segment, units=UnitTable.of(units, segment.types).write(storage, segment.units.path))
 
     rewrite(lake, changed)
     report = lake.open().verify_index(NAME)

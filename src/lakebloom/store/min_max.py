@@ -1,0 +1,46 @@
+"""Bounds of a column's values: in which Arrow type they are stored.
+
+    Spark type                              bound
+    smallint, int, bigint                   int64
+    date, timestamp, timestamp_ntz          int64: days or microseconds
+    float, double                           float64: NaN is the largest value, 0.0 stands for both zeros
+    decimal(p,s), at most 18 digits         int64: the unscaled value
+    decimal(p,s), wider                     decimal128(38,s)
+    string, binary                          binary: bytes in unsigned order, cut to BOUND_BYTES
+
+A bound need not be a value of the unit: the upper bound of cut bytes is larger than the bytes it was cut from.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TypeAlias
+
+import pyarrow as pa
+from pyarrow import types as pt
+
+from lakebloom.tables.columns import arrow_type
+
+__all__ = ["BOUND_BYTES", "LONG_DIGITS", "BoundValue", "bound_type"]
+
+BoundValue: TypeAlias = int | float | bytes | Decimal
+
+BOUND_BYTES = 32
+"""Strings and binaries are cut to so many bytes."""
+LONG_DIGITS = 18
+"""Decimals of at most so many digits are stored as 64-bit integers."""
+_MOST_DIGITS = 38
+
+
+def bound_type(spark_type: str) -> pa.DataType:
+    """Return the Arrow type of the bounds of a column with this Spark type. Raises UnsupportedTypeError.
+
+    >>> bound_type("date"), bound_type("decimal(10,2)"), bound_type("decimal(20,2)"), bound_type("string")
+    (DataType(int64), DataType(int64), Decimal128Type(decimal128(38, 2)), DataType(binary))
+    """
+    kind = arrow_type(spark_type)
+    if pt.is_decimal(kind) and kind.precision > LONG_DIGITS:
+        return pa.decimal128(_MOST_DIGITS, kind.scale)
+    if pt.is_floating(kind):
+        return pa.float64()
+    return pa.binary() if pt.is_string(kind) or pt.is_binary(kind) else pa.int64()
