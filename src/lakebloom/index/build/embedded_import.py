@@ -3,6 +3,10 @@
 A filter inside a Parquet file hashes stored values, an index hashes Spark's values (docs/FORMAT.md). A filter can be
 imported if both are the same bytes for every value that the column can hold. Otherwise the column is read, and the
 build's report says why.
+
+Bounds come from the footer's statistics for signed integers, dates and timestamps, which all writers order in the same
+way. For other types they stay unknown: statistics of strings may be cut or in signed order, and those of decimals in
+the order of bytes.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from lakebloom.errors import LakebloomError
 from lakebloom.index.build.plan import ReadAnyway
+from lakebloom.index.build.value_bounds import UNKNOWN, Bounds, joined
 from lakebloom.parquet import filters
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.hashing.decimals import min_bytes
@@ -43,6 +48,7 @@ _PLAIN_FAMILIES: dict[str, frozenset[Family]] = {
     "string": frozenset({"bytes"}),
     "binary": frozenset({"bytes", "fixed bytes"}),
 }
+_ORDERED: frozenset[Family] = frozenset({"int32", "int64", "date", "timestamp", "timestamp_ntz"})
 _NARROW = frozenset({(8, True), (16, True), (8, False)})
 
 
@@ -52,6 +58,8 @@ class ImportedFilter:
 
     filter: Sbbf
     null_count: int
+    bounds: Bounds | None = None
+    """None if there are no values but NULLs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +120,9 @@ class _File:
         if nulls == [shape.row_count for shape in self.shapes]:
             return self._units([ImportedFilter(Sbbf(1), count) for count in nulls])
         name = format_name(self._paths[number])
-        pairs = zip(self.shapes, nulls, strict=True)
-        return self._units([self._filter(self._found.get((name, i)), *pair) for i, pair in enumerate(pairs)])
+        bounds = [self._bounds(group, number, family) for group in range(len(self.shapes))]
+        facts = zip(self.shapes, nulls, bounds, strict=True)
+        return self._units([self._filter(self._found.get((name, i)), *known) for i, known in enumerate(facts)])
 
     @cached_property
     def _found(self) -> dict[tuple[str, int], EmbeddedFilter]:
@@ -125,7 +134,9 @@ class _File:
         names = [format_name(self._paths[number]) for number in numbers if number is not None]
         return {(each.column, each.row_group): each for each in filters(self._source, names)}
 
-    def _filter(self, found: EmbeddedFilter | None, shape: RowGroupShape, null_count: int) -> ImportedFilter:
+    def _filter(
+        self, found: EmbeddedFilter | None, shape: RowGroupShape, null_count: int, bounds: Bounds
+    ) -> ImportedFilter:
         if null_count == shape.row_count:
             return ImportedFilter(Sbbf(1), null_count)
         if found is None:
@@ -134,13 +145,14 @@ class _File:
         self.bytes_read += found.length or bits.num_bytes
         if not bits.words.any():
             raise _RefusedError("the file has a filter with no bit set")
-        return ImportedFilter(bits, null_count)
+        return ImportedFilter(bits, null_count, bounds)
 
     def _units(self, imported: list[ImportedFilter]) -> list[ImportedFilter]:
         """Return one filter for each unit, no larger than the index needs."""
         if self._plan.granularity == "file" or not any(shape.row_count for shape in self.shapes):
             imported = [_union(imported)]
-        return [ImportedFilter(each.filter.fold_to(self._plan.fpp), each.null_count) for each in imported]
+        fpp = self._plan.fpp
+        return [ImportedFilter(each.filter.fold_to(fpp), each.null_count, each.bounds) for each in imported]
 
     def _null_count(self, group: int, number: int, family: Family) -> int:
         chunk = self._metadata.row_group(group).column(number)
@@ -152,6 +164,13 @@ class _File:
         if trusted is not None and has_values and not (statistics.has_min_max and statistics.min_raw >= trusted.start):
             raise _RefusedError("Spark may read its old dates in another calendar")
         return int(statistics.null_count)
+
+    def _bounds(self, group: int, number: int, family: Family) -> Bounds:
+        chunk = self._metadata.row_group(group).column(number)
+        statistics = chunk.statistics if family in _ORDERED and chunk.is_stats_set else None
+        if statistics is None or not statistics.has_min_max or not statistics.min_raw <= statistics.max_raw:
+            return UNKNOWN
+        return Bounds(int(statistics.min_raw), int(statistics.max_raw))
 
     def _require_same_bytes(self, number: int, column: ColumnSpec) -> Family:
         """Return the family of the stored values, if their filter has the same hashes as an index."""
@@ -193,6 +212,7 @@ def _union(imported: list[ImportedFilter]) -> ImportedFilter:
     """Return one filter for all row groups: all fold to a common divisor of their sizes."""
     filled = [each.filter for each in imported if each.filter.words.any()]
     null_count = sum(each.null_count for each in imported)
+    bounds = joined([each.bounds for each in imported if each.bounds is not None])
     if not filled:
         return ImportedFilter(Sbbf(1), null_count)
     blocks = math.gcd(*(each.num_blocks for each in filled))
@@ -201,4 +221,4 @@ def _union(imported: list[ImportedFilter]) -> ImportedFilter:
         union |= other.fold(blocks)
     if len(filled) > 1 and union.fpp > WORST_UNION:
         raise _RefusedError(f"merged for a file, its filters would have a false-positive rate of {union.fpp:.0%}")
-    return ImportedFilter(union, null_count)
+    return ImportedFilter(union, null_count, bounds)

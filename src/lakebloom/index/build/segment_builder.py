@@ -1,7 +1,7 @@
 """Builds one segment from units. All ways of reading a table end here.
 
-``begin`` a unit, ``add`` the hashes and null counts of its columns, ``end`` it; ``finish`` writes the unit table. If
-the plan has global filters, the same hashes are inserted into a partial one for each column.
+``begin`` a unit, ``add`` the hashes, null counts and bounds of its columns, ``end`` it; ``finish`` writes the unit
+table. If the plan has global filters, the same hashes are inserted into a partial one for each column.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakebloom.index.build.tile_builder import TileBuilder
+from lakebloom.index.build.value_bounds import UNKNOWN, Bounds, joined
 from lakebloom.index.units import Span
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.store.segments import SegmentWriter
@@ -32,6 +33,7 @@ class SegmentBuilder:
         self._writer = SegmentWriter(storage, plan.segment_id(shard), [column.path for column in plan.columns])
         self._tiles = TileBuilder(self._writer, len(plan.columns), plan.fpp, plan.expected_items)
         self._null_counts: list[int] = []
+        self._bounds: list[list[Bounds]] = []
         self._imported_rates: list[list[float]] = [[] for _ in plan.columns]
         self.units: list[Unit] = []
         wanted = 0 if plan.global_blocks is None else len(plan.columns)
@@ -40,25 +42,34 @@ class SegmentBuilder:
     def begin(self) -> None:
         """Start a unit. Discards one that was begun and not ended."""
         self._null_counts = [0] * len(self._plan.columns)
+        self._bounds = [[] for _ in self._plan.columns]
         for column in range(len(self._plan.columns)):
             self._tiles.begin(len(self.units), column)
 
-    def add(self, column: int, hashes: HashArray, null_count: int, rows_in_unit: int) -> None:
-        """Add values of a column to the unit: the hashes of the values, and the number of NULLs."""
+    def add(
+        self, column: int, hashes: HashArray, null_count: int, rows_in_unit: int, bounds: Bounds | None = UNKNOWN
+    ) -> None:
+        """Add values of a column to the unit: their hashes, the number of NULLs, and the bounds of the values.
+
+        ``bounds`` is None if there are no values but NULLs.
+        """
         self._null_counts[column] += null_count
+        if bounds is not None and len(hashes):
+            self._bounds[column].append(bounds)
         self._tiles.add(column, hashes, rows_in_unit)
         if self.global_filters:
             self.global_filters[column].insert_hashes(hashes)
 
-    def take(self, column: int, filter: Sbbf, null_count: int) -> None:
-        """Give the unit an imported filter instead of values."""
+    def take(self, column: int, filter: Sbbf, null_count: int, bounds: Bounds | None = UNKNOWN) -> None:
+        """Give the unit an imported filter instead of values. ``bounds`` is None if all values are NULL."""
         self._null_counts[column] = null_count
+        self._bounds[column] = [] if bounds is None else [bounds]
         self._tiles.take(column, filter)
         self._imported_rates[column].append(filter.fpp)
 
     def end(self, file: TableFile, span: Span) -> None:
         """Finish the unit."""
-        facts = tuple(ColumnFacts(count) for count in self._null_counts)
+        facts = tuple(map(_facts, self._null_counts, self._bounds))
         self.units.append(Unit(file, span.row_start, span.row_count, span.row_group_start, span.row_group_count, facts))
         for column in range(len(facts)):
             self._tiles.end(column)
@@ -90,3 +101,8 @@ class SegmentBuilder:
         planned = self._plan.fpp
         rates = (sum(imported) + (units - len(imported)) * planned for imported in self._imported_rates)
         return min(max(planned, *(rate / units for rate in rates)), _FULL)
+
+
+def _facts(null_count: int, parts: list[Bounds]) -> ColumnFacts:
+    bounds = joined(parts) or UNKNOWN
+    return ColumnFacts(null_count, min=bounds.low, max=bounds.high)

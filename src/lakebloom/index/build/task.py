@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lakebloom.errors import DataFileError, LakebloomError
 from lakebloom.index.build.embedded_import import filters_of
 from lakebloom.index.build.plan import RejectedFile, ShardResult, summed
 from lakebloom.index.build.segment_builder import SegmentBuilder
+from lakebloom.index.build.value_bounds import batch_values
 from lakebloom.index.units import Span, spans_of
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.storage import open_index_storage
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from lakebloom.index.build.embedded_import import FileFilters, ImportedFilter
     from lakebloom.index.build.plan import BuildPlan, ReadAnyway, Shard
+    from lakebloom.index.build.value_bounds import BatchValues
     from lakebloom.sbbf.filter import Sbbf
     from lakebloom.sbbf.kernels import BoolArray, HashArray
     from lakebloom.storage import Storage
@@ -122,7 +124,8 @@ class _Attempt:
         """Begin a unit, some filters of which may be imported."""
         self.builder.begin()
         for column, filters in imported.items():
-            self.builder.take(column, filters[unit].filter, filters[unit].null_count)
+            taken = filters[unit]
+            self.builder.take(column, taken.filter, taken.null_count, taken.bounds)
 
     def _add_units(
         self,
@@ -136,9 +139,7 @@ class _Attempt:
         rows_left = span.row_count
         self._begin(number, imported)
         for arrays in _batches(file, columns):
-            hashed = [
-                hash_array(array) for array in arrays
-            ]  # once for each batch, so that its dictionaries are hashed once
+            batch = [_Hashed.of(array) for array in arrays]  # once, so that its dictionaries are hashed once
             at, size = 0, len(arrays[0])
             while at < size:
                 while rows_left == 0:
@@ -147,23 +148,32 @@ class _Attempt:
                     rows_left = span.row_count
                     self._begin(number, imported)
                 count = min(size - at, rows_left)
-                self._add(numbers, hashed, slice(at, at + count), span)
+                self._add(numbers, batch, slice(at, at + count), span)
                 at, rows_left = at + count, rows_left - count
         self.builder.end(file, span)
         for number, empty in spans:  # row groups without rows at the end
             self._begin(number, imported)
             self.builder.end(file, empty)
 
-    def _add(
-        self,
-        numbers: Sequence[int],
-        hashed: Sequence[tuple[HashArray, BoolArray | None]],
-        rows: slice,
-        span: Span,
-    ) -> None:
-        for column, (hashes, valid) in zip(numbers, hashed, strict=True):
+    def _add(self, numbers: Sequence[int], batch: Sequence[_Hashed], rows: slice, span: Span) -> None:
+        for column, values in zip(numbers, batch, strict=True):
+            hashes, valid = values.hashes, values.valid
             taken = hashes[rows] if valid is None else hashes[rows][valid[rows]]
-            self.builder.add(column, taken, rows.stop - rows.start - len(taken), span.row_count)
+            nulls = rows.stop - rows.start - len(taken)
+            self.builder.add(column, taken, nulls, span.row_count, values.ordered.of(rows))
+
+
+class _Hashed(NamedTuple):
+    """The values of a column in a batch: their hashes, which are not NULL, and their order."""
+
+    hashes: HashArray
+    valid: BoolArray | None
+    ordered: BatchValues
+
+    @classmethod
+    def of(cls, array: pa.Array) -> _Hashed:
+        hashes, valid = hash_array(array)
+        return cls(hashes, valid, batch_values(array, valid))
 
 
 def _batches(file: TableFile, columns: ParquetColumns) -> Iterator[list[pa.Array]]:

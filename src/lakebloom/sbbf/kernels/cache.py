@@ -24,6 +24,7 @@ _SOURCES = (
     ("lakebloom.sbbf.kernels", "xxh64.py"),
     ("lakebloom.sbbf.kernels", "cache.py"),
     ("lakebloom.sbbf.kernels", "compiled.py"),
+    ("lakebloom.sbbf.kernels", "extremes.py"),
     ("lakebloom.sbbf.kernels", "intrinsics.py"),
     ("lakebloom.sbbf.kernels", "planes_compiled.py"),
 )

@@ -67,6 +67,16 @@ def _unaligned_load(bits: int) -> Any:
     return load
 
 
+@intrinsic
+def big_endian(typing_context: Any, word: Any) -> Any:
+    """Return a word with its bytes reversed: as a number it then sorts like the bytes in memory."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bswap(args[0])
+
+    return types.uint64(types.uint64), codegen
+
+
 load_u8, load_u32, load_u64 = _unaligned_load(8), _unaligned_load(32), _unaligned_load(64)
 
 
