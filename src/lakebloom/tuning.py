@@ -55,6 +55,10 @@ SIDE_BY_SIDE_UNITS = 1 << 14
 """Segments with more units in all are probed one by one: putting longer rows together costs more. bench-lookup."""
 THREADED_PAIRS = 200_000
 """Probe in threads above this many (value, unit) pairs; below, threads cost more than they save. bench-lookup."""
+BOUNDS_BLOCK = 1024
+"""Units whose bounds are summed up in one pair of bounds. bench-scale."""
+SORTED_BOUNDS = 1 << 17
+"""Up to so many units bounds are sorted to find the values of a list that no unit can hold. bench-scale."""
 LONG_LIST = 8
 """A list of so many values is probed in threads and shortened for each file; fewer are quicker as they are.
 bench-lookup, 100 keys."""

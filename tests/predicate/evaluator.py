@@ -10,7 +10,18 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from lakebloom.predicate.prune.normalise import AllOf, AnyOf, HoldsNull, HoldsValue, Keep, Never, Normal, OneOf
+from lakebloom.predicate.prune.normalise import (
+    AllOf,
+    AnyOf,
+    Beginning,
+    Bound,
+    HoldsNull,
+    HoldsValue,
+    Keep,
+    Never,
+    Normal,
+    OneOf,
+)
 from lakebloom.predicate.spark_types import Kind
 from lakebloom.predicate.tree import (
     And,
@@ -25,6 +36,7 @@ from lakebloom.predicate.tree import (
     Null,
     Or,
     Predicate,
+    StartsWith,
     TruthIs,
     Unknown,
 )
@@ -65,6 +77,8 @@ def evaluate(predicate: Predicate, row: Row, unknown: Callable[[Unknown], Truth]
         return is_in(value, (predicate.value,))
     if isinstance(predicate, Compare):
         return compare(value, predicate.op, predicate.value)
+    if isinstance(predicate, StartsWith):
+        return starts_with(value, predicate.value)
     return is_in(value, (predicate.value,) if isinstance(predicate, Equals) else predicate.values)
 
 
@@ -87,6 +101,11 @@ def compare(value: Any, op: str, literal: Literal) -> Truth:
     as_doubles = isinstance(value, float) or isinstance(other, float)
     left, right = key(value, as_doubles), key(other, as_doubles)
     return {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}[op]
+
+
+def starts_with(value: Any, literal: Literal) -> Truth:
+    other = plain(literal)
+    return None if value is None or other is None else value[: len(other)] == other
 
 
 def plain(literal: Literal) -> Any:
@@ -120,6 +139,10 @@ def holds(normal: Normal, row: Row, keep: Callable[[Keep], bool]) -> bool:
             return evaluate(part, row) is True  # not probed
         case OneOf(_, column, values):
             return is_in(row[column], values) is True
+        case Bound(_, column, op, value):
+            return compare(row[column], op, value) is True
+        case Beginning(_, column, value):
+            return starts_with(row[column], value) is True
         case HoldsNull(_, column):
             return row[column] is None
         case HoldsValue(_, column):

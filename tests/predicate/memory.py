@@ -10,8 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebloom import Sbbf
+from lakebloom.index.build.value_bounds import UNKNOWN, bounds_of
 from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, IntArray
 from lakebloom.sbbf.hashing.hash_values import hash_array
+from lakebloom.store.min_max import bound_type
+from lakebloom.store.unit_bounds import UnitBounds, unit_bounds
 from lakebloom.tables.columns import ColumnPath, arrow_type
 
 
@@ -29,6 +32,8 @@ class ExactFilters:
     unknown_null_counts: Collection[int] = ()
     """Units whose count is a lie: all NULL where there is none, none where there are some."""
     unknown_row_counts: Collection[int] = ()
+    unknown_bounds: Collection[int] = ()
+    """Units without a lower bound; those before them have no upper bound."""
     rate: float = 0.0
     probes: list[tuple[ColumnPath, int]] = field(default_factory=list)
     """What was asked of the filters: column and number of hashes."""
@@ -59,6 +64,14 @@ class ExactFilters:
         counts = np.array([leaf(unit, column).null_count for unit in self.units], dtype=np.int64)
         worst = np.array([unit.num_rows for unit in self.units], dtype=np.int64) * (counts == 0)
         return np.where(known, counts, worst), known
+
+    def bounds(self, column: ColumnPath) -> UnitBounds:
+        """The bounds of each unit; of those in ``unknown_bounds`` one end, or both."""
+        kind = self.types[column]
+        found = [bounds_of(leaf(unit, column).cast(arrow_type(kind))) or UNKNOWN for unit in self.units]
+        lows = [None if i in self.unknown_bounds else each.low for i, each in enumerate(found)]
+        highs = [None if i + 1 in self.unknown_bounds else each.high for i, each in enumerate(found)]
+        return unit_bounds(pa.array(lows, bound_type(kind)), pa.array(highs, bound_type(kind)))
 
     def row_counts(self) -> IntArray:
         counts = [-1 if i in self.unknown_row_counts else unit.num_rows for i, unit in enumerate(self.units)]

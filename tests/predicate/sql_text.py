@@ -20,6 +20,7 @@ from lakebloom.predicate.tree import (
     Null,
     Or,
     Predicate,
+    StartsWith,
     TruthIs,
 )
 from lakebloom.tables.columns import ColumnPath
@@ -81,6 +82,11 @@ def to_sql(predicate: Predicate, quote: str, null_safe: str, literal: Callable[[
                 return f"({name(column)} IS NOT NULL)"
             case Compare(column, op, value):
                 return f"({name(column)} {op} {literal(value)})"
+            case StartsWith(column, Literal("binary", str()) as value):
+                return f"startswith({name(column)}, {literal(value)})"
+            case StartsWith(column, value):  # no text of the strategies has a wildcard
+                pattern = Literal("string", f"{value.value}%") if isinstance(value.value, str) else value
+                return f"({name(column)} LIKE {literal(pattern)})"
             case TruthIs(child, among):
                 tests = {"true": "IS TRUE", "false": "IS FALSE", "null": "IS NULL"}
                 return "(" + " OR ".join(["FALSE", *(f"({sql(child)} {tests[name]})" for name in among)]) + ")"

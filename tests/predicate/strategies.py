@@ -27,6 +27,7 @@ from lakebloom.predicate.tree import (
     Null,
     Or,
     Predicate,
+    StartsWith,
     TruthIs,
     Unknown,
 )
@@ -38,8 +39,8 @@ WIDE = [0, 1, 2, -1, 2**31, 2**53, 2**53 + 1, -(2**63)]
 DOUBLES = [0.0, -0.0, 1.0, 1.5, 0.1, float(2**53), NAN, INF, -INF]
 FLOATS = [0.0, -0.0, 1.0, 1.5, float(np.float32(0.1)), NAN, -INF]
 CENTS = [Decimal("0.00"), Decimal("1.00"), Decimal("1.50"), Decimal("-1.50"), Decimal("0.10")]
-TEXTS = ["", "a", "A", "ä", "x" * 20]
-BYTES = [b"", b"a", b"\x00", b"\xff"]
+TEXTS = ["", "a", "A", "ä", "x" * 20, "x" * 31 + "ä", "x" * 40]
+BYTES = [b"", b"a", b"\x00", b"\xff", b"a\x00", b"\xff" * 40]
 DAYS = [0, -1, 19_000]
 MICROS = [0, -1, 1_700_000_000_123_456]
 
@@ -141,6 +142,7 @@ def leaves(
             st.builds(IsNull, here),
             st.builds(IsNotNull, here),
             st.builds(Compare, here, st.sampled_from(["<", "<=", ">", ">="]), values),
+            st.builds(StartsWith, here, values) if TYPES[column] in ("string", "binary") else st.nothing(),
         )
 
     def between(column: ColumnPath) -> st.SearchStrategy[Predicate]:

@@ -46,7 +46,7 @@ def test_a_unit_with_a_matching_row_is_kept(
     table = table_of(rows)
     units = [table.slice(i, j - i) for i, j in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
     some_units = st.sets(st.sampled_from(range(len(units))))
-    filters = kind(units, INDEXED, data.draw(some_units), data.draw(some_units))
+    filters = kind(units, INDEXED, *(data.draw(some_units) for _ in range(3)))
     pruned = can_match(predicate, filters)
     for unit, kept in zip(units, pruned.keep.tolist(), strict=True):
         assert kept or not any(row_mask(predicate, unit, TYPES).to_pylist())
@@ -61,6 +61,9 @@ def test_nothing_is_decided_where_nothing_is_answered(predicate: Predicate, rows
     for part, (asked, kept) in zip(pruned.used, pruned.units, strict=True):
         assert not (kept & ~asked).any()
         assert (part.units_asked, part.units_dropped) == (asked.sum(), (asked & ~kept).sum())
+    for part, (asked, kept), by_bounds in zip(pruned.used, pruned.units, pruned.by_bounds, strict=True):
+        assert part.dropped_by_bounds == by_bounds.sum()
+        assert not (by_bounds & (kept | ~asked)).any()
 
 
 @settings(max_examples=200, deadline=None)

@@ -63,7 +63,7 @@ def opened(storage: Storage, record: SegmentRecord) -> Segment:
 def test_bounds_come_back_as_they_were_written(storage: Storage) -> None:
     segment = opened(storage, write(storage, "s", 0))
     for kind, (low, high) in BOUNDS.items():
-        lows, highs = segment.bounds((kind,))
+        lows, highs = segment.units.bounds(TYPES.index(kind))
         assert lows.type == highs.type == bound_type(kind)
         assert repr(lows.to_pylist()) == repr([low, None, low])
         assert repr(highs.to_pylist()) == repr([high, None, None])
@@ -75,7 +75,7 @@ def test_merging_carries_bounds_along(storage: Storage) -> None:
     record = merge_segments(storage, "merged", [(kind,) for kind in BOUNDS], list(zip(segments, keep, strict=True)))
     merged = opened(storage, record)
     for kind, (low, high) in BOUNDS.items():
-        lows, highs = merged.bounds((kind,))
+        lows, highs = merged.units.bounds(TYPES.index(kind))
         assert repr(lows.to_pylist()) == repr([low, low, None, low])
         assert repr(highs.to_pylist()) == repr([high, None, None, None])
 

@@ -10,7 +10,19 @@ from typing import NoReturn
 
 from lakebloom.errors import InvalidArgumentError
 from lakebloom.predicate.python_literals import literal, literals
-from lakebloom.predicate.tree import Compare, Equals, EqualsNullSafe, IsIn, IsNotNull, IsNull, Literal, Not, Operator
+from lakebloom.predicate.tree import (
+    And,
+    Compare,
+    Equals,
+    EqualsNullSafe,
+    IsIn,
+    IsNotNull,
+    IsNull,
+    Literal,
+    Not,
+    Operator,
+    StartsWith,
+)
 from lakebloom.tables.columns import ColumnPath, format_name, parse_name
 
 __all__ = ["Column", "col"]
@@ -67,6 +79,19 @@ class Column:
     def is_not_null(self) -> IsNotNull:
         """SQL's ``IS NOT NULL``."""
         return IsNotNull(self.path)
+
+    def between(self, low: object, high: object) -> And:
+        """SQL's ``BETWEEN``: both ends belong to the range."""
+        return And((self >= low, self <= high))
+
+    def startswith(self, prefix: str | bytes) -> StartsWith:
+        """SQL's ``LIKE 'prefix%'``, for a string or a binary."""
+        value = _value(prefix)
+        if value.type not in ("string", "binary"):
+            raise InvalidArgumentError(
+                "startswith takes a string, or bytes for a binary column", found=prefix.__class__.__name__
+            )
+        return StartsWith(self.path, value)
 
     def __lt__(self, value: object) -> Compare:
         return self._compare("<", value)

@@ -16,6 +16,7 @@ error.
     in                                  column, values
     is_null, is_not_null                column
     compare                             column, op ("<", "<=", ">", ">="), value
+    starts_with                         column, value: a string or a binary
     truth                               child, among ("true", "false", "null"): TRUE where the child's truth is among
                                         them, FALSE elsewhere. ``x IS TRUE`` is among ["true"]
     if                                  condition, then, otherwise: "then" where the condition is TRUE
@@ -70,6 +71,7 @@ __all__ = [
     "Operator",
     "Or",
     "Predicate",
+    "StartsWith",
     "TruthIs",
     "TruthName",
     "Unknown",
@@ -192,10 +194,17 @@ class IsNotNull(Node, frozen=True, tag="is_not_null"):
 
 
 class Compare(Node, frozen=True, tag="compare"):
-    """``column < value`` and the like. Bloom filters cannot answer it; the exact evaluation of rows can."""
+    """``column < value`` and the like."""
 
     column: _Column
     op: Operator
+    value: Literal
+
+
+class StartsWith(Node, frozen=True, tag="starts_with"):
+    """``column LIKE 'value%'``: the column's bytes begin with those of the value."""
+
+    column: _Column
     value: Literal
 
 
@@ -226,7 +235,20 @@ class Unknown(Node, frozen=True, tag="unknown"):
 
 
 Predicate: TypeAlias = (
-    And | Or | Not | Equals | EqualsNullSafe | IsIn | IsNull | IsNotNull | Compare | TruthIs | If | Null | Unknown
+    And
+    | Or
+    | Not
+    | Equals
+    | EqualsNullSafe
+    | IsIn
+    | IsNull
+    | IsNotNull
+    | Compare
+    | StartsWith
+    | TruthIs
+    | If
+    | Null
+    | Unknown
 )
 
 _DECODER: msgspec.json.Decoder[Predicate] = msgspec.json.Decoder(Predicate)

@@ -16,12 +16,14 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import types as pt
 
+from lakebloom.sbbf.hashing.buffers import fixed_rows
 from lakebloom.tables.columns import arrow_type
 
-__all__ = ["BOUND_BYTES", "LONG_DIGITS", "BoundValue", "bound_type"]
+__all__ = ["BOUND_BYTES", "LONG_DIGITS", "BoundValue", "bound_type", "stored_values"]
 
 BoundValue: TypeAlias = int | float | bytes | Decimal
 
@@ -44,3 +46,23 @@ def bound_type(spark_type: str) -> pa.DataType:
     if pt.is_floating(kind):
         return pa.float64()
     return pa.binary() if pt.is_string(kind) or pt.is_binary(kind) else pa.int64()
+
+
+def stored_values(array: pa.Array) -> pa.Array:
+    """Return values of a type of ``arrow_type``, none of them NULL, in the type of their bounds. Nothing is cut.
+
+    >>> stored_values(pa.array([Decimal("1.50")], pa.decimal128(9, 2)))[0].as_py()
+    150
+    """
+    kind = array.type
+    if pt.is_decimal(kind):
+        if kind.precision > LONG_DIGITS:
+            return array.cast(pa.decimal128(_MOST_DIGITS, kind.scale))
+        low_words = np.ascontiguousarray(fixed_rows(array, 16).view("<i8")[:, 0])
+        return pa.Array.from_buffers(pa.int64(), len(array), [None, pa.py_buffer(low_words)])
+    if pt.is_floating(kind):
+        return array.cast(pa.float64())
+    if pt.is_string(kind) or pt.is_binary(kind):
+        return array.view(pa.binary())
+    plain = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[kind.bit_width]
+    return array.view(plain).cast(pa.int64())

@@ -25,6 +25,7 @@ from lakebloom.store.files import corrupt
 from lakebloom.store.probing import which_hold_any, which_hold_each
 from lakebloom.store.records import SegmentRecord, TileRecord
 from lakebloom.store.tiles import TileReader, write_tile
+from lakebloom.store.unit_bounds import unit_bounds
 from lakebloom.store.unit_table import Unit, UnitTable
 from lakebloom.tuning import SAMPLED_BLOCKS
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import BoolArray, HashArray, WordArray
     from lakebloom.storage import Storage
     from lakebloom.store.records import ConfigRecord
+    from lakebloom.store.unit_bounds import UnitBounds
     from lakebloom.tables.columns import ColumnPath
 
 FOLDER = "segments"
@@ -114,6 +116,7 @@ class Segment:
         self._columns = {column.path: number for number, column in enumerate(config.columns)}
         self._sized_by_content = config.expected_items is None
         self._rates: dict[ColumnPath, float] = {}
+        self._bounds: dict[ColumnPath, UnitBounds] = {}
         self._tiles: dict[int, dict[int, list[TileReader]]] = {}
         self._members: dict[tuple[int, int], np.ndarray[Any, np.dtype[np.int64]]] = {}
 
@@ -145,8 +148,14 @@ class Segment:
         """Return the number of NULLs of each unit, and whether it is known."""
         return self.units.null_counts(self._columns[column])
 
-    def bounds(self, column: ColumnPath) -> tuple[pa.Array, pa.Array]:
-        """Return the lower and the upper bound of each unit's values, null where it is unknown."""
+    def bounds(self, column: ColumnPath) -> UnitBounds:
+        """Return the bounds of each unit's values."""
+        if column not in self._bounds:
+            self._bounds[column] = unit_bounds(*self.stored_bounds(column))
+        return self._bounds[column]
+
+    def stored_bounds(self, column: ColumnPath) -> tuple[pa.Array, pa.Array]:
+        """Return the lower and the upper bound of each unit's values as they are stored, null where it is unknown."""
         return self.units.bounds(self._columns[column])
 
     def false_positive_rate(self, column: ColumnPath) -> float:

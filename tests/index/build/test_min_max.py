@@ -43,7 +43,7 @@ def test_every_type(tmp_path: Any, kind: str) -> None:
     lake.write("f", {"c": values}, row_group_size=100)
     lake.create(BloomIndexConfig(NAME, ["c"]))
     (segment,) = lake.snapshot().segments
-    assert repr([ends.to_pylist() for ends in segment.bounds(("c",))]) == repr([[low], [high]])
+    assert repr([ends.to_pylist() for ends in segment.units.bounds(0)]) == repr([[low], [high]])
 
 
 @pytest.mark.parametrize("granularity", ["file", "row_group", 7])
@@ -58,10 +58,10 @@ def test_every_unit_has_its_own(lake: Lake, granularity: Any) -> None:
         spans = zip(segment.units.files, starts, segment.row_counts().tolist(), strict=True)
         for unit, (file, start, count) in enumerate(spans):
             rows = [row for uri, i, row in lake.rows() if uri == file.uri and start <= i < start + count]
-            for column in ("k", "s", "n"):
+            for number, column in enumerate(("k", "s", "n")):
                 known = [row[column] for row in rows if row[column] is not None]
                 known = [value.encode() if column == "s" else value for value in known]
-                ends = [bound[unit].as_py() for bound in segment.bounds((column,))]
+                ends = [bound[unit].as_py() for bound in segment.units.bounds(number)]
                 assert ends == ([min(known), max(known)] if known else [None, None])
 
 
@@ -75,7 +75,7 @@ def test_imported_filters_take_statistics_of_signed_numbers_only(lake: Lake, gra
     report = create_index(shop, source_of(lake.table, lake.types), config, from_embedded=True)
     assert report.read_anyway == ()
     (segment,) = lake.snapshot().segments
-    found = {name: [ends.to_pylist() for ends in segment.bounds((name,))] for name in ("k", "s", "n")}
+    found = {name: [ends.to_pylist() for ends in segment.units.bounds(i)] for i, name in enumerate("ksn")}
     if granularity == "file":
         assert found == {"k": [[0], [19]], "s": [[None], [None]], "n": [[0], [9]]}
     else:

@@ -8,6 +8,8 @@ from lakebloom.predicate.column import col
 from lakebloom.predicate.prune.normalise import (
     AllOf,
     AnyOf,
+    Beginning,
+    Bound,
     HoldsNull,
     HoldsValue,
     Keep,
@@ -17,7 +19,8 @@ from lakebloom.predicate.prune.normalise import (
     normalise,
 )
 from lakebloom.predicate.sql.text import to_text
-from lakebloom.predicate.tree import And, If, Not, Null, Or, Predicate, TruthIs, Unknown
+from lakebloom.predicate.tree import NULL as NOTHING
+from lakebloom.predicate.tree import And, If, Not, Null, Or, Predicate, StartsWith, TruthIs, Unknown
 
 a, b, c = col("a"), col("b"), col("c")
 ODD = Unknown("NOT_SUPPORTED", "odd(a)")
@@ -32,6 +35,10 @@ def shown(normal: Normal) -> str:
             return "(" + " | ".join(map(shown, children)) + ")"
         case OneOf(_, (column,), values):
             return f"{column} in {[value.value for value in values]}"
+        case Bound(_, (column,), op, value):
+            return f"{column} {op} {value.value}"
+        case Beginning(_, (column,), value):
+            return f"{column} begins {value.value}"
         case HoldsNull(_, (column,)):
             return f"{column} null"
         case HoldsValue(_, (column,)):
@@ -51,7 +58,7 @@ PAIRS: list[tuple[Predicate, str]] = [
     (a.isin([1, 2]), "a in [1, 2]"),
     (a.is_null(), "a null"),
     (a.is_not_null(), "a value"),
-    (a < 1, "keep a < 1: NOT_SUPPORTED"),
+    (a < 1, "a < 1"),
     (ODD, "keep odd(a): NOT_SUPPORTED"),
     (Unknown("COLLATION", "x"), "keep x: COLLATION"),
     (Unknown("because", "x"), "keep x: NOT_SUPPORTED"),
@@ -68,7 +75,7 @@ PAIRS: list[tuple[Predicate, str]] = [
     (~a.isin([1, 2]), "keep a NOT IN (1, 2): NEGATED"),
     (~a.is_null(), "a value"),
     (~a.is_not_null(), "a null"),
-    (~(a < 1), "keep NOT a < 1: NOT_SUPPORTED"),
+    (~(a < 1), "a >= 1"),
     (~ODD, "keep NOT odd(a): NOT_SUPPORTED"),
     (~~(a == 1), "a in [1]"),
     (~~~(a == 1), "keep a <> 1: NEGATED"),
@@ -113,12 +120,25 @@ PAIRS: list[tuple[Predicate, str]] = [
     ((a > 2) & (a <= 5), "a in [3, 4, 5]"),
     ((a > 2) & (a < 3), "a in []"),
     ((a >= "x") & (a <= "x"), "a in ['x']"),
-    ((a >= "x") & (a < "x"), "(keep a >= 'x': NOT_SUPPORTED & keep a < 'x': NOT_SUPPORTED)"),
+    ((a >= "x") & (a < "x"), "(a >= x & a < x)"),
     (~((a < 3) | (a > 3)), "a in [3]"),
     ((a >= 1) & (a <= 100) & (b == 1), f"(b in [1] & a in {list(range(1, 101))})"),
-    ((a >= 0) & (a <= 100), "(keep a >= 0: NOT_SUPPORTED & keep a <= 100: NOT_SUPPORTED)"),
-    ((a >= 3) & (b <= 3), "(keep a >= 3: NOT_SUPPORTED & keep b <= 3: NOT_SUPPORTED)"),
-    ((a >= 3) & (a <= NULL), "(keep a >= 3: NOT_SUPPORTED & never)"),
+    ((a >= 0) & (a <= 100), "(a >= 0 & a <= 100)"),
+    ((a >= 3) & (b <= 3), "(a >= 3 & b <= 3)"),
+    ((a >= 3) & (a <= NULL), "(a >= 3 & never)"),
+    (a.between(1, 1000), "(a >= 1 & a <= 1000)"),
+    (~a.between(1, 1000), "(a < 1 | a > 1000)"),
+    (TruthIs(a < 1, ("true", "null")), "(a < 1 | a null)"),
+    (TruthIs(a < 1, ("false", "null")), "(a >= 1 | a null)"),
+    (TruthIs(a < 1, ("true", "false")), "(a < 1 | a >= 1)"),
+    (TruthIs(a < NULL, ("null",)), "()"),
+    # beginnings
+    (a.startswith("x"), "a begins x"),
+    (~a.startswith("x"), "keep a NOT LIKE 'x%': NEGATED"),
+    (TruthIs(a.startswith("x"), ("true", "null")), "(a begins x | a null)"),
+    (StartsWith(("a",), NOTHING), "never"),
+    (~StartsWith(("a",), NOTHING), "never"),
+    (TruthIs(StartsWith(("a",), NOTHING), ("null",)), "()"),
     (And(()), "()"),
     (Or(()), "()"),
     (Or((a == 1,)), "a in [1]"),

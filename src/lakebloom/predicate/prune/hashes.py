@@ -17,7 +17,7 @@ doubles, where 2^53 equals 2^53 + 1. It also includes a number beyond the column
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -30,19 +30,47 @@ from lakebloom.predicate.tree import Literal
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.sbbf.kernels.single import hash_one
 from lakebloom.sbbf.values.plain_arrays import plain_array
+from lakebloom.store.min_max import stored_values
 from lakebloom.tables.columns import arrow_type
 from lakebloom.tuning import SHORT_BYTES
 
 if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import HashArray
 
-__all__ = ["to_array", "to_hash", "to_hashes", "why_kept"]
+__all__ = ["Probes", "to_array", "to_hash", "to_hashes", "to_probes", "why_kept"]
 
 _EXACT = frozenset({Kind.INTEGER, Kind.DECIMAL})
 _OWN_TYPE_ONLY = frozenset({Kind.STRING, Kind.BINARY, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ})
 
 _TEXTS = frozenset({"string", "binary"})
 _INTEGERS = {"smallint": 16, "int": 32, "bigint": 64}
+
+
+class Probes(NamedTuple):
+    """Distinct values to look for."""
+
+    hashes: HashArray
+    values: pa.Array
+    """The value of each hash, in the type of bounds (``store.min_max``)."""
+
+
+def to_probes(literals: Sequence[Literal], column_type: str) -> Probes | None:
+    """Return the distinct values of literals in a column of this type, with their hashes; None if one has none."""
+    if not literals:
+        return Probes(np.empty(0, dtype=np.uint64), pa.array([], pa.int64()))
+    if len(literals) == 1:
+        plain = _plain_bytes(literals[0], column_type)
+        if plain is not None:
+            hashes = np.array([hash_one(plain)], dtype=np.uint64)
+            is_text = column_type in _TEXTS
+            value = plain if is_text else literals[0].decoded()
+            return Probes(hashes, plain_array([value], pa.binary() if is_text else pa.int64()))
+    converted = _arrays(literals, column_type)
+    if converted is None:
+        return None
+    hashes, first = np.unique(np.concatenate([hash_array(array)[0] for array in converted]), return_index=True)
+    values = pa.concat_arrays([stored_values(array) for array in converted])
+    return Probes(hashes, values.take(pa.Array.from_buffers(pa.int64(), len(first), [None, pa.py_buffer(first)])))
 
 
 def to_hash(literal: Literal, column_type: str) -> int | None:

@@ -17,10 +17,12 @@ the truth of a predicate can be one of some values. It calls itself for the part
                  (NULLs do not count; never      list holds a NULL, because      holds a NULL
                  where nothing else is left)     then what is not found is NULL
     c IS NULL    c may be NULL                   c may be something else         never
-    c < v        unknown: keep                   unknown: keep                   c may be NULL
+    c < v        c may be below v                c may be v or above             c may be NULL
+    c LIKE 'v%'  c may begin with v              unknown: keep                   c may be NULL
     anything     unknown: keep                   unknown: keep                   unknown: keep
 
-A lower and an upper bound on one column that leave one value, or few whole numbers, become a list of these values.
+A lower and an upper bound on one column that leave one value, or few whole numbers, become a list of these values,
+which has both bounds in case the values cannot be probed.
 
 This is sound: wherever the predicate is TRUE for a row, so is its normal form. The normal form may match more rows,
 never fewer.
@@ -50,6 +52,7 @@ from lakebloom.predicate.tree import (
     Operator,
     Or,
     Predicate,
+    StartsWith,
     TruthIs,
     TruthName,
     Unknown,
@@ -62,6 +65,7 @@ from lakebloom.tuning import MAX_WHOLE_NUMBERS
 __all__ = [
     "AllOf",
     "AnyOf",
+    "Beginning",
     "Bound",
     "HoldsNull",
     "HoldsValue",
@@ -103,6 +107,8 @@ class OneOf(msgspec.Struct, frozen=True):
     values: tuple[Literal, ...]
     whole_numbers: bool = False
     """Whether these are the whole numbers of a range, so that only columns of whole numbers can be probed."""
+    bounds: tuple[Bound, ...] = ()
+    """The bounds that leave these values."""
 
 
 class HoldsNull(msgspec.Struct, frozen=True):
@@ -134,15 +140,24 @@ class Keep(msgspec.Struct, frozen=True):
     reason: Reason
 
 
-class Bound(Keep, frozen=True):
-    """Any row, too. But a lower and an upper bound together may leave few values."""
+class Bound(msgspec.Struct, frozen=True):
+    """The column may hold a value on this side of another one, which is not NULL."""
 
+    part: Predicate
     column: ColumnPath
     op: Operator
     value: Literal
 
 
-Leaf: TypeAlias = OneOf | HoldsNull | HoldsValue | Never | Keep
+class Beginning(msgspec.Struct, frozen=True):
+    """The column may hold a value that begins with another one, which is not NULL."""
+
+    part: Predicate
+    column: ColumnPath
+    value: Literal
+
+
+Leaf: TypeAlias = OneOf | Bound | Beginning | HoldsNull | HoldsValue | Never | Keep
 Normal: TypeAlias = AllOf | AnyOf | Leaf
 
 _ALWAYS, _NOWHERE = AllOf(()), AnyOf(())
@@ -220,7 +235,8 @@ def _of_branches(node: If, wanted: frozenset[TruthName], doublings: int) -> Norm
 
 
 def _of_leaf(
-    predicate: Equals | EqualsNullSafe | IsIn | IsNull | IsNotNull | Compare | Unknown, wanted: frozenset[TruthName]
+    predicate: Equals | EqualsNullSafe | IsIn | IsNull | IsNotNull | Compare | StartsWith | Unknown,
+    wanted: frozenset[TruthName],
 ) -> Normal:
     if wanted == _ANY:
         return _ALWAYS
@@ -252,6 +268,8 @@ def _leaf_true(predicate: Predicate) -> Normal:
             return _one_of(predicate, column, values)
         case Compare(column, op, value):
             return _bound(predicate, column, op, value)
+        case StartsWith(column, value):
+            return Never(predicate, column) if value.is_null else Beginning(predicate, column, value)
         case _:
             return _unanswered(predicate, predicate)
 
@@ -264,11 +282,11 @@ def _leaf_false(predicate: Predicate) -> Normal:
             return HoldsNull(Not(predicate), column)
         case EqualsNullSafe(column, value) if value.is_null:
             return HoldsValue(Not(predicate), column)
-        case Equals(column, value) if value.is_null:
+        case Equals(column, value) | StartsWith(column, value) if value.is_null:
             return Never(Not(predicate), column)
         case IsIn(column, values) if any(value.is_null for value in values):
             return Never(Not(predicate), column)
-        case Equals(column) | EqualsNullSafe(column) | IsIn(column):
+        case Equals(column) | EqualsNullSafe(column) | IsIn(column) | StartsWith(column):
             return Keep(Not(predicate), column, Reason.NEGATED)
         case Compare(column, op, value):
             return _bound(Not(predicate), column, _INVERSE[op], value)
@@ -281,7 +299,7 @@ def _leaf_null(predicate: Predicate) -> Normal:
     match predicate:
         case IsNull(column) | IsNotNull(column) | EqualsNullSafe(column):
             return Never(part, column)
-        case Equals(column, value) | Compare(column, _, value):
+        case Equals(column, value) | Compare(column, _, value) | StartsWith(column, value):
             return _ALWAYS if value.is_null else HoldsNull(part, column)
         case IsIn(column, ()):
             return Never(part, column)
@@ -315,7 +333,7 @@ def _one_of(part: Predicate, column: ColumnPath, values: tuple[Literal, ...]) ->
 def _bound(part: Predicate, column: ColumnPath, op: Operator, value: Literal) -> Bound | Never:
     if value.is_null:  # neither TRUE nor FALSE
         return Never(part, column)
-    return Bound(part, column, Reason.NOT_SUPPORTED, op, value)
+    return Bound(part, column, op, value)
 
 
 def _unanswered(part: Predicate, predicate: Predicate) -> Keep:
@@ -354,7 +372,8 @@ def _one_value(bounds: list[Bound]) -> tuple[list[Bound], OneOf] | None:
     for low in bounds:
         for high in bounds:
             if (low.op, high.op) == (">=", "<=") and low.value == high.value:
-                return [low, high], OneOf(And((low.part, high.part)), low.column, (low.value,))
+                both = And((low.part, high.part))
+                return [low, high], OneOf(both, low.column, (low.value,), bounds=(low, high))
     return None
 
 
@@ -367,5 +386,5 @@ def _whole_numbers(bounds: list[Bound]) -> tuple[list[Bound], OneOf] | None:
         if lows and highs and min(highs) - max(lows) < MAX_WHOLE_NUMBERS:
             name = "date" if kind is Kind.DATE else "bigint"
             values = tuple(Literal(name, number) for number in range(max(lows), min(highs) + 1))
-            return used, OneOf(And(tuple(bound.part for bound in used)), used[0].column, values, True)
+            return used, OneOf(And(tuple(bound.part for bound in used)), used[0].column, values, True, tuple(used))
     return None

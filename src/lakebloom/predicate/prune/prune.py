@@ -1,11 +1,12 @@
 """Which units can hold a row that matches: the one place where a unit is dropped.
 
-Unknown means keep, at every step: a column without filters, a value of another type, an unknown null count, a
+Unknown means keep, at every step: a column without filters, a value of another type, an unknown null count or bound, a
 condition of another form. An OR with such a child keeps everything; an AND works with its other children.
 
 Filters are read last, and only if they can change the result. Among the children of an AND or OR, those that read no
 filter come first and long lists last. A child is tested only against the units that it can still change: in an AND
-those not dropped yet, in an OR those not kept yet. If there are none, it is not tested.
+those not dropped yet, in an OR those not kept yet. If there are none, it is not tested. A value is looked for only in
+units whose bounds enclose it: if there are none, no filter is read, and values that no unit encloses are left out.
 
 Nothing is caught here. Callers treat an error as "everything matches".
 """
@@ -14,15 +15,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
 
-from lakebloom.predicate.prune.hashes import to_hashes, why_kept
+from lakebloom.predicate.prune.hashes import Probes, to_probes, why_kept
+from lakebloom.predicate.prune.limits import Limit, limit_of, prefix_of
 from lakebloom.predicate.prune.normalise import (
     AllOf,
     AnyOf,
+    Beginning,
+    Bound,
     HoldsNull,
     HoldsValue,
     Keep,
@@ -32,7 +36,7 @@ from lakebloom.predicate.prune.normalise import (
     OneOf,
     normalise,
 )
-from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, UnitFilters
+from lakebloom.predicate.prune.unit_filters import BoolArray, UnitBounds, UnitFilters
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.spark_types import Kind, spark_type
 from lakebloom.predicate.sql.text import to_text
@@ -56,6 +60,8 @@ class Used(msgspec.Struct, frozen=True):
     units_dropped: int
     false_positives: float = 0.0
     """Expected false positives among the tested units."""
+    dropped_by_bounds: int = 0
+    """How many of the dropped units min and max dropped."""
 
     @property
     def text(self) -> str:
@@ -84,6 +90,8 @@ class Pruned(msgspec.Struct, frozen=True):
     unused: tuple[Unused, ...]
     units: tuple[tuple[BoolArray, BoolArray], ...] = ()
     """For each used part, the units that were tested, and those of them that it kept."""
+    by_bounds: tuple[BoolArray, ...] = ()
+    """For each used part, the units that min and max dropped."""
 
 
 def exact_name(column: ColumnPath) -> ColumnPath:
@@ -117,7 +125,7 @@ class Pruner:
     ) -> None:
         self._normal = normalise(predicate)
         self._resolve = resolve
-        self._hashes = _Hashes(max_values)
+        self._values = _Values(max_values)
         self._hopeless = hopeless
 
     @property
@@ -127,9 +135,12 @@ class Pruner:
 
     def can_match(self, filters: UnitFilters) -> Pruned:
         """Tell which of these units can contain a row for which the predicate is TRUE. False is certain."""
-        pruning = _Pruning(filters, self._resolve, self._hashes, self._hopeless)
+        pruning = _Pruning(filters, self._resolve, self._values, self._hopeless)
         keep = pruning.prune(self._normal, np.ones(filters.num_units, dtype=np.bool_))
-        return Pruned(keep, tuple(pruning.used), tuple(pruning.unused), tuple(pruning.units))
+        return Pruned(
+            *(keep, tuple(pruning.used), tuple(pruning.unused), tuple(pruning.units)),
+            by_bounds=tuple(pruning.by_bounds),
+        )
 
 
 def _num_values(node: Normal) -> int:
@@ -139,39 +150,70 @@ def _num_values(node: Normal) -> int:
 
 
 class _Plan(msgspec.Struct, frozen=True):
+    """How a leaf is decided: by nulls alone, by bounds, or by bounds and filters."""
+
     column: ColumnPath
-    hashes: HashArray | None = None
-    false_positives: float = 0.0
-    """The expected share of units that seem to contain one of the values and do not."""
+    probes: Probes | None = None
+    limit: Limit | None = None
+    prefix: bytes | None = None
+    is_hopeless: bool = False
+    """Whether filters would keep nearly all units, unless bounds leave fewer values."""
+
+    @property
+    def num_hashes(self) -> int:
+        """How many values the filters would be probed for."""
+        return 0 if self.probes is None or self.is_hopeless else len(self.probes.hashes)
 
 
-class _Hashes:
-    """The distinct hashes of each leaf's values in each column type, made when first needed."""
+class _Values:
+    """The values of each leaf in each column type, made when first needed."""
 
     def __init__(self, max_values: int) -> None:
         self._max_values = max_values
-        self._made: dict[tuple[int, str], HashArray | Reason] = {}
+        self._made: dict[tuple[int, str], Probes | Limit | bytes | Reason] = {}
 
-    def of(self, leaf: OneOf, column_type: str) -> HashArray | Reason:
-        """Return the hashes to probe, or the reason why there are none."""
+    def probes(self, leaf: OneOf, column_type: str) -> Probes | Reason:
+        """Return the values to look for, or the reason why there are none."""
         if len(leaf.values) > self._max_values:
             return Reason.IN_LIST_TOO_LONG
-        key = id(leaf), column_type  # ids stay valid: the Pruner owns this object and the leaves
-        if key not in self._made:
-            hashes, converted = to_hashes(leaf.values, column_type)
-            distinct = hashes if len(hashes) < 2 else np.unique(hashes)
-            self._made[key] = distinct if converted else why_kept(leaf.values, column_type)
-        return self._made[key]
+        made = self._made.get((id(leaf), column_type))  # ids stay valid: the Pruner owns this object and the leaves
+        if made is None:
+            made = to_probes(leaf.values, column_type) or why_kept(leaf.values, column_type)
+            self._made[id(leaf), column_type] = made
+        assert isinstance(made, Probes | Reason)
+        return made
+
+    def limit(self, leaf: Bound, column_type: str) -> Limit | Reason:
+        """Return the limit to compare bounds with, or the reason why there is none."""
+        made = self._made.get((id(leaf), column_type))
+        if made is None:
+            made = limit_of(leaf.op, leaf.value, column_type) or why_kept([leaf.value], column_type)
+            self._made[id(leaf), column_type] = made
+        assert isinstance(made, Limit | Reason)
+        return made
+
+
+class _Answer(NamedTuple):
+    """What a leaf says about each unit."""
+
+    kept: BoolArray
+    by_bounds: BoolArray
+    """The units that min and max dropped."""
+    false_positives: float = 0.0
+    """How many units the filters are expected to keep without need."""
+    why_unread: Reason | None = None
+    """Why filters were not read though there were units left."""
 
 
 class _Pruning:
     """Prunes one set of units by one predicate."""
 
-    def __init__(self, filters: UnitFilters, resolve: Resolver, hashes: _Hashes, hopeless: float) -> None:
-        self._filters, self._resolve, self._hashes, self._hopeless = filters, resolve, hashes, hopeless
+    def __init__(self, filters: UnitFilters, resolve: Resolver, values: _Values, hopeless: float) -> None:
+        self._filters, self._resolve, self._values, self._hopeless = filters, resolve, values, hopeless
         self.used: list[Used] = []
         self.unused: list[Unused] = []
         self.units: list[tuple[BoolArray, BoolArray]] = []
+        self.by_bounds: list[BoolArray] = []
 
     def prune(self, node: Normal, open_units: BoolArray, why_not: Reason = Reason.NOT_NEEDED) -> BoolArray:
         """Return the open units that can match. ``why_not`` is the reason if no unit is open."""
@@ -188,6 +230,8 @@ class _Pruning:
                 for child in sorted(children, key=lambda child: (self._is_answered(child), self._cost(child))):
                     kept |= self.prune(child, open_units & ~kept, why_not)
                 return kept
+            case OneOf(bounds=bounds) if bounds and isinstance(self._plan(node), Reason):
+                return self.prune(AllOf(bounds), open_units, why_not)
             case _:
                 return self._prune_leaf(node, open_units, why_not)
 
@@ -198,6 +242,8 @@ class _Pruning:
                 return any(map(self._is_answered, children))
             case AnyOf(children):
                 return all(map(self._is_answered, children))
+            case OneOf(bounds=bounds) if bounds and isinstance(self._plan(node), Reason):
+                return any(map(self._is_answered, bounds))
             case _:
                 return not isinstance(self._plan(node), Reason)
 
@@ -208,7 +254,7 @@ class _Pruning:
                 return sum(map(self._cost, children))
             case OneOf():
                 plan = self._plan(node)
-                return 0 if isinstance(plan, Reason) or plan.hashes is None else len(plan.hashes)
+                return 0 if isinstance(plan, Reason) else plan.num_hashes
             case _:
                 return 0
 
@@ -219,11 +265,22 @@ class _Pruning:
         if isinstance(plan, Reason):
             self.unused.append(Unused(leaf.part, leaf.column, plan))
             return open_units
-        kept = open_units & self._answer(leaf, plan, open_units)
+        answer = self._answer(leaf, plan, open_units)
+        kept = open_units & answer.kept
         tested = int(np.count_nonzero(open_units))
         dropped = tested - int(np.count_nonzero(kept))
-        self.used.append(Used(leaf.part, plan.column, tested, dropped, tested * plan.false_positives))
+        if answer.why_unread is not None and not dropped:
+            self.unused.append(Unused(leaf.part, leaf.column, answer.why_unread))
+            return open_units
+        by_bounds = open_units & answer.by_bounds
+        self.used.append(
+            Used(
+                *(leaf.part, plan.column, tested, dropped, answer.false_positives),
+                dropped_by_bounds=int(np.count_nonzero(by_bounds)),
+            )
+        )
         self.units.append((open_units, kept))
+        self.by_bounds.append(by_bounds)
         return kept
 
     def _plan(self, leaf: Leaf) -> _Plan | Reason:
@@ -236,33 +293,65 @@ class _Pruning:
         column_type = None if column is None else self._filters.column_type(column)
         if column is None or column_type is None:
             return Reason.NO_INDEX
-        if not isinstance(leaf, OneOf):
-            return _Plan(column)
+        match leaf:
+            case OneOf():
+                return self._plan_values(leaf, column, column_type)
+            case Bound():
+                limit = self._values.limit(leaf, column_type)
+                return limit if isinstance(limit, Reason) else _Plan(column, limit=limit)
+            case Beginning(_, _, value):
+                prefix = prefix_of(value, column_type)
+                return why_kept([value], column_type) if prefix is None else _Plan(column, prefix=prefix)
+            case _:
+                return _Plan(column)
+
+    def _plan_values(self, leaf: OneOf, column: ColumnPath, column_type: str) -> _Plan | Reason:
         if leaf.whole_numbers and spark_type(column_type).kind not in (Kind.INTEGER, Kind.DATE):
             return Reason.NOT_SUPPORTED
-        hashes = self._hashes.of(leaf, column_type)
-        if isinstance(hashes, Reason):
-            return hashes
-        false_positives = -math.expm1(len(hashes) * math.log1p(-self._filters.false_positive_rate(column)))
-        return Reason.NOT_SELECTIVE if false_positives > self._hopeless else _Plan(column, hashes, false_positives)
+        probes = self._values.probes(leaf, column_type)
+        if isinstance(probes, Reason):
+            return probes
+        hopeless = self._false_positives(column, len(probes.hashes)) > self._hopeless
+        return _Plan(column, probes, is_hopeless=hopeless)
 
-    def _answer(self, leaf: Leaf, plan: _Plan, open_units: BoolArray) -> BoolArray:
+    def _false_positives(self, column: ColumnPath, num_hashes: int) -> float:
+        """Return the expected share of units that seem to contain one of some values and do not."""
+        return -math.expm1(num_hashes * math.log1p(-self._filters.false_positive_rate(column)))
+
+    def _answer(self, leaf: Leaf, plan: _Plan, open_units: BoolArray) -> _Answer:
+        nothing = np.zeros_like(open_units)
         match leaf:
             case Never() | OneOf(values=()):
-                return np.zeros_like(open_units)
+                return _Answer(nothing, nothing)
             case HoldsNull():
                 counts, known = self._filters.null_counts(plan.column)
                 without_nulls: BoolArray = known & (counts == 0)
-                return ~without_nulls
+                return _Answer(~without_nulls, nothing)
             case HoldsValue():
-                return ~self._entirely_null(plan.column)
-            case _:
-                return self._probe(plan, open_units & ~self._entirely_null(plan.column))
+                return _Answer(~self._entirely_null(plan.column), nothing)
+        possible = open_units & ~self._entirely_null(plan.column)
+        bounds = self._filters.bounds(plan.column) if possible.any() else None
+        if plan.probes is not None:
+            return self._probe(plan, plan.probes, possible, bounds)
+        if bounds is None:
+            return _Answer(possible, nothing)
+        inside = bounds.starting_with(plan.prefix or b"") if plan.limit is None else plan.limit.of(bounds)
+        return _Answer(possible & inside, possible & ~inside)
 
-    def _probe(self, plan: _Plan, open_units: BoolArray) -> BoolArray:
-        if plan.hashes is None or not open_units.any():
-            return open_units
-        return open_units & self._filters.might_contain_any(plan.column, plan.hashes)
+    def _probe(self, plan: _Plan, probes: Probes, possible: BoolArray, bounds: UnitBounds | None) -> _Answer:
+        """Look for values, first in the bounds of units and then in their filters."""
+        kept, hashes = possible, probes.hashes
+        if bounds is not None:
+            inside, covered = bounds.holding(probes.values, possible)
+            kept, hashes = possible & inside, hashes if covered.all() else hashes[covered]
+        by_bounds = possible & ~kept
+        false_positives = self._false_positives(plan.column, len(hashes))
+        if not kept.any():
+            return _Answer(kept, by_bounds)
+        if false_positives > self._hopeless:
+            return _Answer(kept, by_bounds, why_unread=Reason.NOT_SELECTIVE)
+        expected = int(np.count_nonzero(kept)) * false_positives
+        return _Answer(kept & self._filters.might_contain_any(plan.column, hashes), by_bounds, expected)
 
     def _entirely_null(self, column: ColumnPath) -> BoolArray:
         counts, known = self._filters.null_counts(column)

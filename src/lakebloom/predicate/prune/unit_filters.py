@@ -7,9 +7,10 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from lakebloom.sbbf.kernels import BoolArray, HashArray
+from lakebloom.store.unit_bounds import UnitBounds
 from lakebloom.tables.columns import ColumnPath
 
-__all__ = ["BoolArray", "HashArray", "IntArray", "UnitFilters"]
+__all__ = ["BoolArray", "HashArray", "IntArray", "UnitBounds", "UnitFilters"]
 
 IntArray: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
@@ -36,6 +37,9 @@ class UnitFilters(Protocol):
 
     def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
         """Return the number of NULLs, and whether it is known. A leaf is NULL if a struct around it is."""
+
+    def bounds(self, column: ColumnPath) -> UnitBounds | None:
+        """Return the bounds of the values of each unit; None if none are known."""
 
     def row_counts(self) -> IntArray:
         """Return the number of rows, negative if it is unknown."""

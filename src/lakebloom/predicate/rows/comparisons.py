@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from lakebloom.predicate.rows.domains import Domain, values_in
 from lakebloom.predicate.tree import Literal, Operator
 
-__all__ = ["compare", "is_one_of"]
+__all__ = ["compare", "is_one_of", "starts_with"]
 
 _OPERATORS: dict[Operator, Callable[[Any, Any], Any]] = {
     "<": pc.less,
@@ -48,6 +48,12 @@ def compare(domain: Domain, column: pa.ChunkedArray, op: Operator, literal: Lite
         return _compare_with_nan(op, is_nan)
     plain = _OPERATORS[op](column, value)  # Arrow calls every comparison with NaN false
     return pc.or_(plain, is_nan) if op in (">", ">=") else plain
+
+
+def starts_with(column: pa.ChunkedArray, prefix: Literal) -> pa.ChunkedArray:
+    """Tell for each string or binary whether its bytes begin with those of a literal that is not NULL."""
+    value = prefix.decoded()
+    return pc.starts_with(column, value.encode() if isinstance(value, str) else value)
 
 
 def _compare_with_nan(op: Operator, is_nan: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -25,7 +25,7 @@ from lakebloom.predicate.spark_types import Kind, spark_type
 from lakebloom.predicate.tree import Literal
 from lakebloom.sbbf.values.plain_arrays import plain_array
 
-__all__ = ["Domain", "column_in", "domain_of", "values_in", "widest"]
+__all__ = ["Domain", "column_in", "domain_of", "to_double", "values_in", "widest"]
 
 _NUMBERS = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.FLOATING})
 _COUNTED = frozenset({Kind.BOOLEAN, Kind.INTEGER, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ})
@@ -78,7 +78,7 @@ def values_in(domain: Domain, literals: Sequence[Literal], column: pa.DataType) 
     if domain is Domain.DECIMALS:
         return decimal_array([_unscaled(literal) for literal in literals], domain.value)
     if domain is Domain.DOUBLES:
-        return pc.add(pa.array([_double(literal) for literal in literals], domain.value), 0.0)  # -0.0 becomes 0.0
+        return pc.add(pa.array([to_double(literal) for literal in literals], domain.value), 0.0)  # -0.0 becomes 0.0
     if domain is Domain.INTEGERS:
         return plain_array([int(literal.decoded()) for literal in literals], domain.value)
     return plain_array([literal.decoded() for literal in literals], column)
@@ -89,7 +89,8 @@ def _unscaled(literal: Literal) -> int:
     return int(literal.decoded()) * factor
 
 
-def _double(literal: Literal) -> float:
+def to_double(literal: Literal) -> float:
+    """Return a number that is not NULL as the double that Spark compares."""
     value: Any = literal.decoded()
     # Python rounds to the nearest double, as Java does, when it divides integers or converts them to floats.
     return value / 10**literal.spark_type.scale if literal.spark_type.kind is Kind.DECIMAL else float(value)

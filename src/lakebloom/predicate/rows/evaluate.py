@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from lakebloom.errors import InvalidArgumentError, UnsupportedTypeError
-from lakebloom.predicate.rows.comparisons import compare, is_one_of
+from lakebloom.predicate.rows.comparisons import compare, is_one_of, starts_with
 from lakebloom.predicate.rows.domains import Domain, column_in, domain_of, widest
 from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import (
@@ -31,6 +31,7 @@ from lakebloom.predicate.tree import (
     Null,
     Or,
     Predicate,
+    StartsWith,
     TruthIs,
     Unknown,
     flat,
@@ -89,6 +90,8 @@ class _Rows:
                 return self._is_in(column, values)
             case Compare():
                 return self._compare(predicate)
+            case StartsWith(column, value):
+                return self._starts_with(column, value)
             case TruthIs(child, among):
                 truth = self.truth(child)
                 tests = {"true": _or_false(truth), "false": _or_false(pc.invert(truth)), "null": pc.is_null(truth)}
@@ -110,6 +113,19 @@ class _Rows:
             return self._all(None)
         domain = self._domain(predicate.column, column_type, predicate.value)
         return compare(domain, self._column_in(domain, predicate.column), predicate.op, predicate.value)
+
+    def _starts_with(self, column: ColumnPath, value: Literal) -> pa.ChunkedArray:
+        column_type = self._type(column)
+        if value.is_null:
+            return self._all(None)
+        domain = self._domain(column, column_type, value)
+        if domain is not Domain.BYTES:
+            raise UnsupportedTypeError(
+                f"column {format_name(column)} has no beginning to compare",
+                found=f"type {column_type}",
+                hint="compare a string or binary column",
+            )
+        return starts_with(self._column_in(domain, column), value)
 
     def _is_in(self, column: ColumnPath, literals: Sequence[Literal]) -> pa.ChunkedArray:
         column_type = self._type(column)

@@ -22,6 +22,7 @@ from lakebloom.predicate.tree import (
     Null,
     Or,
     Predicate,
+    StartsWith,
     TruthIs,
     TruthName,
     Unknown,
@@ -66,6 +67,8 @@ def _text(predicate: Predicate, levels: int) -> str:
             return f"{format_name(column)} <> {_literal(value)}"
         case Not(IsIn(column, values)):
             return f"{format_name(column)} NOT IN ({_shortened(', ', values, _literal, _MAX_VALUES)})"
+        case Not(StartsWith(column, value)):
+            return f"{format_name(column)} NOT LIKE {_pattern(value)}"
         case Not(child):
             return f"NOT {_inside(child, levels)}"
         case Equals(column, value):
@@ -80,6 +83,8 @@ def _text(predicate: Predicate, levels: int) -> str:
             return f"{format_name(column)} IS NOT NULL"
         case Compare(column, op, value):
             return f"{format_name(column)} {op} {_literal(value)}"
+        case StartsWith(column, value):
+            return f"{format_name(column)} LIKE {_pattern(value)}"
         case TruthIs(child, among):
             return f"({_text(child, levels - 1)}) {_truth(among)}"
         case If(condition, then, otherwise):
@@ -134,6 +139,15 @@ def _literal(literal: Literal) -> str:
             return str(value)
         case _:
             return f"{_quoted(str(value))} ({literal.type})"
+
+
+def _pattern(prefix: Literal) -> str:
+    """Return the pattern of LIKE for a prefix. One of bytes, which have no LIKE, is shown as bytes."""
+    value = prefix.value
+    if prefix.spark_type.kind is not Kind.STRING or not isinstance(value, str):
+        return f"{_literal(prefix)} || '%'"
+    escaped = "".join(f"\\{letter}" if letter in "%_\\" else letter for letter in value)
+    return _quoted(f"{escaped}%")
 
 
 def _moment(count: int, unit: datetime.timedelta, text: Callable[[datetime.datetime], str]) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakebloom.index.query.pruning import resolver
+from lakebloom.index.query.views.file_bounds import FileBounds
 from lakebloom.predicate.tree import And, Not, Or, operands
 from lakebloom.predicate.tree import columns as columns_of
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, IntArray
     from lakebloom.predicate.tree import Predicate
+    from lakebloom.store.unit_bounds import UnitBounds
     from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.file_identity import TableFile
 
@@ -110,6 +112,13 @@ class Together:
             np.add.at(counts, place[numbers[current]], counted[current])
             known[place[numbers[current & ~is_known]]] = False
         return counts, known
+
+    def bounds(self, column: ColumnPath) -> UnitBounds:
+        """Return the bounds of each file, which are those of its units."""
+        owner, place = self._owner(column), self._places[self._owners[column]]
+        numbers = [np.where(of_units >= 0, place[of_units], -1) for of_units in owner.numbered_files[1]]
+        bounds = [segment.bounds(column) for segment in owner.segments]
+        return FileBounds(self.num_units, list(zip(bounds, numbers, strict=True)))
 
     def row_counts(self) -> IntArray:
         """Return the rows of each file."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, IntArray, UnitFilters
     from lakebloom.predicate.spark_types import SparkType
     from lakebloom.store.records import TableRecord
+    from lakebloom.store.unit_bounds import UnitBounds
     from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.schema import TableSchema
 
@@ -133,6 +134,10 @@ class AsRead:
         if self._schema.format in TEXT_FORMATS:
             return counts, np.zeros_like(known)
         return counts, known & ~self._may_be_missing(column) if self._schema.has_default(column) else known
+
+    def bounds(self, column: ColumnPath) -> UnitBounds | None:
+        """Return the bounds of each unit. A unit that may lack the column has none, as all that was read is NULL."""
+        return self._units.bounds(column)
 
     def row_counts(self) -> IntArray:
         """Return the rows of each unit."""

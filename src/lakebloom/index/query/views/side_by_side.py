@@ -10,8 +10,10 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from lakebloom.store.probing import which_hold
+from lakebloom.store.unit_bounds import unit_bounds
 from lakebloom.tuning import SIDE_BY_SIDE_UNITS, SINGLE_HASHES
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import BoolArray, HashArray
     from lakebloom.store.segments import Segment
     from lakebloom.store.tiles import TileReader
+    from lakebloom.store.unit_bounds import UnitBounds
     from lakebloom.tables.columns import ColumnPath
 
     IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
@@ -35,6 +38,7 @@ class SideBySide:
         self._starts = [0, *accumulate(segment.num_units for segment in segments)]
         self._tiles: dict[ColumnPath, list[tuple[IntArray, list[TileReader]]]] = {}
         self._null_counts: dict[ColumnPath, tuple[IntArray, BoolArray]] = {}
+        self._bounds: dict[ColumnPath, UnitBounds] = {}
 
     @classmethod
     def of(cls, segments: Sequence[Segment]) -> SideBySide | None:
@@ -78,6 +82,13 @@ class SideBySide:
             counts, known = zip(*(segment.null_counts(column) for segment in self._segments), strict=True)
             self._null_counts[column] = np.concatenate(counts), np.concatenate(known)
         return self._null_counts[column]
+
+    def bounds(self, column: ColumnPath) -> UnitBounds:
+        """Return the bounds of each unit's values."""
+        if column not in self._bounds:
+            lows, highs = zip(*(segment.stored_bounds(column) for segment in self._segments), strict=True)
+            self._bounds[column] = unit_bounds(pa.concat_arrays(lows), pa.concat_arrays(highs))
+        return self._bounds[column]
 
     def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
         """Tell for each unit whether it may contain a value with one of these distinct hashes."""
