@@ -91,7 +91,7 @@ fuzz: $(STAMP) ## random queries (N=3000), hostile files (HOSTILE=10000), kills 
 	@. tools/java && LAKEBLOOM_FUZZ=$(or $(N),3000) LAKEBLOOM_HOSTILE=$(or $(HOSTILE),10000) LAKEBLOOM_ROUNDS=1000000 \
 		LAKEBLOOM_MINUTES=$(or $(MINUTES),10) LAKEBLOOM_SEED=$(or $(SEED),$$$$) \
 		$(BIN)/python $(if $(VERSION),tools/compat --silence 1440 --only $(RANDOM_QUERIES) $(VERSION),-m pytest \
-		tests/fuzz tests/index/laws/test_protocol.py $(RANDOM_QUERIES))
+		tests/fuzz tests/index/laws/test_protocol.py tests/tables/parquet/test_pages.py $(RANDOM_QUERIES))
 
 bench-join: $(BENCH_STAMP) ## a join in which most rows have no match, with and without lakebloom
 	@. tools/java && $(BIN)/python -m bench.join

@@ -115,6 +115,10 @@ OPEN_OBJECT_BYTES = 1 << 20
 """Opening an object, or a file in a task of its own, takes as long as reading so many bytes of it. bench-scale."""
 KEPT_FOOTER_BYTES = 16 << 20
 """Footers that stay parsed, in bytes as stored; parsed they take about ten times as much. bench-lookup."""
+MAX_CHUNK_PAGES = 1 << 14
+"""A column chunk with more pages is read as a whole: finding one of them would take longer. Bounds memory."""
+MAX_PAGE_INDEX_BYTES = 1 << 19
+"""The same for a page index of more bytes. That of a chunk of 10,000 pages has 150,000."""
 KEPT_SCHEMAS = 100
 """Different schemas of a table's files whose way of being read is remembered. Bounds memory."""
 KEPT_VIEWS = 8

@@ -1,0 +1,271 @@
+"""Rows of a Parquet file read page by page: of each column only the pages that hold them, decoded by PyArrow.
+
+    pages = FilePages(footer, arrow_schema)
+    (found,) = pages.read(file, [Wanted(row_group, RowRanges.of([(500, 510)]))], [0, 3])    # a ChunkedArray a column
+
+Law: the result equals a slice of the full read. What cannot be read so raises UnpagedError, and the caller reads the
+row group: encrypted columns, files of object stores without page indexes, damaged or unusual pages.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from lakebloom.tables.parquet.pages.chosen import Part, Piece, choose
+from lakebloom.tables.parquet.pages.locations import UnpagedError, chunk_range, from_offset_index, walked
+from lakebloom.tables.parquet.pages.row_ranges import RowRanges
+from lakebloom.tables.parquet.pages.small_file import (
+    ARROW_SCHEMA,
+    MAGIC,
+    arrow_schema_text,
+    footer_bytes,
+    open_small,
+    schema_bytes,
+)
+from lakebloom.tuning import KEPT_VIEWS, MAX_PAGE_INDEX_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from lakebloom.tables.parquet.file_schema import FileSchema
+    from lakebloom.tables.parquet.footer import ArrowFooter, ChunkFacts
+    from lakebloom.tables.parquet.pages.locations import PageLocations
+    from lakebloom.tables.parquet.pages.row_ranges import Numbers
+
+__all__ = ["FilePages", "PageBytes", "UnpagedError", "Wanted"]
+
+_TAKEN_A_RANGE = 64
+"""Ranges of few rows are taken, longer ones are slices."""
+
+
+class PageBytes(Protocol):
+    """A file whose pages are read."""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether each read waits for a network, so that few reads are better."""
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the file."""
+
+    def fill(self, target: memoryview, pieces: Sequence[Piece]) -> None:
+        """Read pieces of the file to their places, at the same time where each waits. Raises OSError at the end."""
+
+
+class Wanted(NamedTuple):
+    """Rows of a row group, counted within it."""
+
+    row_group: int
+    rows: RowRanges
+
+
+class FilePages:
+    """Reads pages of one file. Keeps where they are."""
+
+    def __init__(self, footer: ArrowFooter, arrow_schema: pa.Schema) -> None:
+        metadata = footer.metadata
+        self._footer, self._arrow_schema = footer, arrow_schema
+        self._row_counts = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        self._has_arrow_schema = ARROW_SCHEMA in (metadata.metadata or {})
+        self._locations: dict[tuple[int, int], PageLocations] = {}
+        self._schemas: dict[tuple[int, ...], tuple[bytes, bytes | None]] = {}
+
+    @property
+    def size_bytes(self) -> int:
+        """The memory that the locations take."""
+        return sum(known.size_bytes for known in list(self._locations.values()))
+
+    def read(self, file: PageBytes, wanted: Sequence[Wanted], columns: Sequence[int]) -> list[list[pa.ChunkedArray]]:
+        """Return rows of top-level columns, given by their numbers: for each of the row groups one array a column.
+
+        All pages are read at once. Raises UnpagedError, and the errors of reading the file.
+        """
+        distinct = list(dict.fromkeys(columns))
+        self.locate(file, [each.row_group for each in wanted if len(each.rows.starts)], distinct)
+        chosen = [
+            {column: self._choose(each, column) for column in distinct} if len(each.rows.starts) else {}
+            for each in wanted
+        ]
+        data = _load(file, [part for of_group in chosen for parts in of_group.values() for part in parts])
+        found = [self._decode_group(data, each.rows, parts) for each, parts in zip(wanted, chosen, strict=True)]
+        empty = {column: pa.chunked_array([], self._arrow_schema.field(column).type) for column in distinct}
+        return [[(of_group or empty)[column] for column in columns] for of_group in found]
+
+    def locate(self, file: PageBytes, row_groups: Iterable[int], columns: Iterable[int]) -> None:
+        """Find the pages of columns that were not found before, with one read of all page indexes. Raises UnpagedError.
+
+        It is called before ``read`` where more columns are going to be read: each read of an object is a request.
+        """
+        schema = self._schema()
+        leaves = [(leaf, schema[column].is_repeated) for column in columns for leaf in schema[column].leaves]
+        missing = [
+            _Missing(row_group, leaf, is_repeated, self._chunk(row_group, leaf))
+            for row_group in row_groups
+            for leaf, is_repeated in leaves
+            if (row_group, leaf) not in self._locations
+        ]
+        if not missing:
+            return
+        indexes = _read_indexes(file, [each.chunk for each in missing])
+        for each, index in zip(missing, indexes, strict=True):
+            where, num_rows = chunk_range(each.chunk, file.size_bytes), self._row_counts[each.row_group]
+            if index is not None:
+                found = from_offset_index(index, where, num_rows)
+            elif file.is_remote:
+                raise UnpagedError("no page index")
+            else:
+                found = walked(_Reads(file), where, each.chunk.num_values, num_rows, is_repeated=each.is_repeated)
+            self._locations[each.row_group, each.leaf] = found
+
+    def page_starts(self, file: PageBytes, row_group: int, leaf: int) -> Numbers:
+        """Return the first row of each page of a leaf, and the number of rows behind them. Raises UnpagedError."""
+        column = next((number for number, each in enumerate(self._schema()) if leaf in each.leaves), None)
+        if column is None:
+            raise UnpagedError("an unusual schema")
+        self.locate(file, [row_group], [column])
+        return self._locations[row_group, leaf].first_rows
+
+    def _schema(self) -> FileSchema:
+        schema = self._footer.schema
+        if schema is None or len(schema) != len(self._arrow_schema):
+            raise UnpagedError("an unusual schema")
+        return schema
+
+    def _chunk(self, row_group: int, leaf: int) -> ChunkFacts:
+        chunk = self._footer.chunk(row_group, leaf)
+        if chunk is None or min(chunk.type, chunk.codec, chunk.num_values) < 0:
+            raise UnpagedError("an encrypted or unusual column chunk")
+        return chunk
+
+    def _choose(self, wanted: Wanted, number: int) -> list[Part]:
+        """Return a part for each leaf of a column."""
+        (row_group, rows), column = wanted, self._schema()[number]
+        located = [self._locations[row_group, leaf] for leaf in column.leaves]
+        if len(located) > 1:
+            # All leaves of a column must have the same rows: from and to rows at which pages of all of them begin.
+            common = reduce(np.intersect1d, [each.first_rows for each in located])
+            first = np.searchsorted(common, rows.starts, side="right") - 1
+            last = np.searchsorted(common, rows.stops, side="left")
+            rows = RowRanges.of(zip(common[first].tolist(), common[last].tolist(), strict=True))
+        return [
+            choose(self._chunk(row_group, leaf), each, rows, is_repeated=column.is_repeated)
+            for leaf, each in zip(column.leaves, located, strict=True)
+        ]
+
+    def _decode_group(self, data: Any, rows: RowRanges, parts: Mapping[int, list[Part]]) -> dict[int, pa.ChunkedArray]:
+        schema = self._schema()
+        flat = [column for column in parts if schema[column].is_flat]
+        found = self._decode(data, flat, [parts[column][0] for column in flat], rows) if flat else {}
+        for column in parts:
+            if column not in found:
+                found |= self._decode(data, [column], parts[column], rows)
+        return found
+
+    def _decode(
+        self, data: Any, columns: Sequence[int], parts: Sequence[Part], rows: RowRanges
+    ) -> dict[int, pa.ChunkedArray]:
+        """Return rows of several flat columns with a part for each, or of one nested column with one for each leaf."""
+        starts = [part.positions(rows) for part in parts]
+        ends = [int(of_part[-1] + rows.stops[-1] - rows.starts[-1]) for of_part in starts]
+        schema, arrow_schema = self._small_schema(tuple(columns))
+        chunks = [part.small_chunk(end) for part, end in zip(parts, ends, strict=True)]
+        try:
+            small = open_small(data, footer_bytes(schema, chunks, max(ends), arrow_schema))
+            if self._schema()[columns[0]].is_flat:  # each has its own number of rows
+                arrays = [small.reader.read_column(number) for number in range(len(columns))]
+            else:
+                arrays = [small.read_row_group(0, use_threads=False).column(0)]
+        except (pa.ArrowException, OSError) as error:
+            raise UnpagedError("pages that Arrow does not read") from error
+        return {
+            column: _cut(array, of_part, rows)
+            for column, array, of_part in zip(columns, arrays, starts, strict=False)  # the leaves of a column agree
+        }
+
+    def _small_schema(self, columns: tuple[int, ...]) -> tuple[bytes, bytes | None]:
+        known = self._schemas.get(columns)
+        if known is None:
+            schema = self._schema()
+            fields = pa.schema([self._arrow_schema.field(column) for column in columns])
+            known = (
+                schema_bytes([schema[column] for column in columns]),
+                arrow_schema_text(fields) if self._has_arrow_schema else None,
+            )
+            if len(self._schemas) >= KEPT_VIEWS:
+                self._schemas.clear()  # other threads have what they need
+            self._schemas[columns] = known
+        return known
+
+
+class _Missing(NamedTuple):
+    """A column chunk whose pages are not known."""
+
+    row_group: int
+    leaf: int
+    is_repeated: bool
+    chunk: ChunkFacts
+
+
+def _read_indexes(file: PageBytes, chunks: Sequence[ChunkFacts]) -> list[bytes | None]:
+    """Return the OffsetIndex of each chunk, None where there is none that can be read."""
+    pieces: list[Piece | None] = []
+    end = 0
+    for chunk in chunks:
+        offset, length = chunk.offset_index_offset, chunk.offset_index_bytes
+        if offset > 0 and 0 < length <= MAX_PAGE_INDEX_BYTES and offset + length <= file.size_bytes:
+            pieces.append(Piece(offset, length, end))
+            end += length
+        else:
+            pieces.append(None)
+    data = bytearray(end)
+    file.fill(memoryview(data), [piece for piece in pieces if piece is not None])
+    return [None if piece is None else bytes(data[piece.position : piece.position + piece.length]) for piece in pieces]
+
+
+class _Reads:
+    """Reads single ranges of a file."""
+
+    def __init__(self, file: PageBytes) -> None:
+        self._file = file
+
+    def __call__(self, offset: int, length: int) -> bytes:
+        data = bytearray(length)
+        self._file.fill(memoryview(data), [Piece(offset, length, 0)])
+        return bytes(data)
+
+
+def _load(file: PageBytes, parts: Sequence[Part]) -> Any:
+    """Read pages, with the dictionaries that they use, to their places. Raises UnpagedError."""
+    end = len(MAGIC)  # a dictionary at the very beginning does not count
+    for part in parts:
+        end = part.place(end)
+    data = np.empty(end, dtype=np.uint8)
+    view = memoryview(data)  # type: ignore[arg-type]  # the stubs of numpy do not say that arrays are buffers
+    pieces = [piece for part in parts for piece in part.data_pieces()]
+    # What the headers say of dictionaries is worth a second read of a disk, and not a second request.
+    at_once = [part for part in parts if part.uses_dictionary and (file.is_remote or part.is_known)]
+    file.fill(view, [*pieces, *(part.dictionary_piece() for part in at_once)])
+    for part in parts:
+        part.check_headers(view)
+    later = [part for part in parts if part.uses_dictionary and part not in at_once]
+    file.fill(view, [part.dictionary_piece() for part in later])
+    return data
+
+
+def _cut(array: pa.ChunkedArray, starts: Numbers, rows: RowRanges) -> pa.ChunkedArray:
+    """Return the rows of some ranges, which begin at these places of an array. Raises UnpagedError."""
+    lengths = rows.stops - rows.starts
+    if int(starts[-1] + lengths[-1]) > len(array):
+        raise UnpagedError("pages with fewer rows than their locations say")
+    if len(starts) == 1:
+        return array.slice(int(starts[0]), int(lengths[0]))
+    if int(lengths.sum()) <= _TAKEN_A_RANGE * len(starts):
+        before = np.cumsum(lengths) - lengths
+        return array.take(pa.array(np.repeat(starts - before, lengths) + np.arange(lengths.sum())))
+    slices = [array.slice(start, length) for start, length in zip(starts.tolist(), lengths.tolist(), strict=True)]
+    return pa.chunked_array([chunk for each in slices for chunk in each.chunks], array.type)

@@ -1,0 +1,206 @@
+"""Where the pages of a column chunk lie, and which rows they hold.
+
+    [dictionary page]  data page 0  data page 1  ...        each a header (Thrift) and a body
+
+The OffsetIndex of a chunk says it in a few bytes. Where a file has none, the headers of its pages are read one after
+the other, which is quick on a local disk only. Neither is trusted: pages that overlap, lie outside the chunk or hold
+other rows than the row group are no pages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from lakebloom.tables.parquet.pages.headers import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PageHeader, read_header
+from lakebloom.tables.parquet.thrift_structs import I32, I64, Fields, UnreadableStructError, decode, list_of
+from lakebloom.tuning import MAX_CHUNK_PAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lakebloom.tables.parquet.footer import ChunkFacts
+    from lakebloom.tables.parquet.pages.row_ranges import Numbers
+
+__all__ = ["PageLocations", "UnpagedError", "chunk_range", "from_offset_index", "walked"]
+
+Flags: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
+
+_UNKNOWN = -1
+_HEADER_BYTES = 256
+"""Read at a time to find the header of a page; with long statistics it is longer."""
+_MAX_HEADER_BYTES = 1 << 16
+
+
+class UnpagedError(Exception):
+    """Rows cannot be read page by page: the whole row group has to be read. Says why, in one of a few words."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(slots=True)
+class PageLocations:
+    """The data pages of a chunk, in order."""
+
+    offsets: Numbers
+    sizes: Numbers
+    """In bytes, header included."""
+    first_rows: Numbers
+    """The first row of each page within the row group, and the number of rows behind them."""
+    dictionary: tuple[int, int] | None
+    """Offset and size of the dictionary page."""
+    num_values: Numbers
+    """The values of each page, NULLs included; -1: its header was not read yet."""
+    uses_dictionary: Flags
+    """Whether the values of each page are in the dictionary; True also where its header was not read yet."""
+
+    @property
+    def size_bytes(self) -> int:
+        """The memory that they take."""
+        return 33 * len(self.offsets) + 1024
+
+    def check(self, page: int, header: PageHeader, chunk: ChunkFacts, *, is_repeated: bool) -> None:
+        """Note what the header of a page says. Raises UnpagedError where it contradicts the locations."""
+        rows = _rows_of(header, is_repeated=is_repeated)
+        if rows is not None and rows != self.first_rows[page + 1] - self.first_rows[page]:
+            raise UnpagedError("a page has other rows than its location says")
+        if 0 <= chunk.uncompressed_bytes < header.uncompressed_bytes:
+            raise UnpagedError("a page is larger than its column chunk")
+        self.uses_dictionary[page] = header.uses_dictionary
+        self.num_values[page] = header.num_values
+
+
+def chunk_range(chunk: ChunkFacts, file_bytes: int) -> tuple[int, int]:
+    """Return where a chunk begins and ends. Raises UnpagedError where that is outside of the file."""
+    offsets = [offset for offset in (chunk.dictionary_page_offset, chunk.data_page_offset) if offset > 0]
+    start = min(offsets, default=0)
+    end = start + chunk.compressed_bytes
+    if start < 4 or chunk.compressed_bytes <= 0 or end > file_bytes:
+        raise UnpagedError("a column chunk outside of the file")
+    return start, end
+
+
+class _Location(Fields):
+    offset: int | None = None
+    size: int | None = None
+    first_row: int | None = None
+
+    thrift_spec = (
+        None,
+        (1, I64, "offset", None, None),
+        (2, I32, "size", None, None),
+        (3, I64, "first_row", None, None),
+    )
+
+
+class _OffsetIndex(Fields):
+    locations: list[_Location] | None = None
+
+    thrift_spec = (None, list_of(1, "locations", _Location))
+
+
+def from_offset_index(data: bytes, chunk: tuple[int, int], num_rows: int) -> PageLocations:
+    """Return the locations in an OffsetIndex; ``chunk`` is where the chunk begins and ends. Raises UnpagedError."""
+    index = _OffsetIndex()
+    try:
+        decode(index, data)
+    except UnreadableStructError as error:
+        raise UnpagedError("a damaged page index") from error
+    found = index.locations or []
+    if not found or any(None in (page.offset, page.size, page.first_row) for page in found):
+        raise UnpagedError("a damaged page index")
+    offsets = np.array([page.offset for page in found], dtype=np.int64)
+    sizes = np.array([page.size for page in found], dtype=np.int64)
+    first_rows = np.array([*(page.first_row for page in found), num_rows], dtype=np.int64)
+    # A page before the first data page is the dictionary; some writers do not say where it lies.
+    start, _ = chunk
+    dictionary = (start, int(offsets[0]) - start) if offsets[0] > start else None
+    num_values = np.full(len(found), _UNKNOWN, dtype=np.int64)
+    uses_dictionary = np.ones(len(found), dtype=np.bool_)
+    return _checked(PageLocations(offsets, sizes, first_rows, dictionary, num_values, uses_dictionary), chunk)
+
+
+def walked(
+    read: Callable[[int, int], bytes], chunk: tuple[int, int], num_values: int, num_rows: int, *, is_repeated: bool
+) -> PageLocations:
+    """Return the locations that the pages' headers give; ``read`` takes offset and length. Raises UnpagedError."""
+    at, end = chunk
+    offsets: list[int] = []
+    sizes, rows, values, uses = [], [], [], []
+    dictionary, seen = None, 0
+    while at < end and seen < num_values:
+        if len(offsets) >= MAX_CHUNK_PAGES:
+            raise UnpagedError("too many pages")
+        header = _header_at(read, at, end)
+        size = header.size + header.compressed_bytes
+        if header.kind == DICTIONARY_PAGE:
+            if dictionary is not None or offsets:
+                raise UnpagedError("a dictionary that is not the first page")
+            dictionary = at, size
+        elif header.kind in (DATA_PAGE, DATA_PAGE_V2):
+            count = _rows_of(header, is_repeated=is_repeated)
+            if count is None:
+                raise UnpagedError("a repeated column without a page index")
+            offsets.append(at)
+            sizes.append(size)
+            rows.append(count)
+            values.append(header.num_values)
+            uses.append(header.uses_dictionary)
+            seen += header.num_values
+        elif not offsets:
+            raise UnpagedError("a page of an unknown kind")
+        at += size
+    if not offsets or seen != num_values or sum(rows) != num_rows:
+        raise UnpagedError("pages with other rows than the row group")
+    locations = PageLocations(
+        np.array(offsets, dtype=np.int64),
+        np.array(sizes, dtype=np.int64),
+        np.cumsum([0, *rows], dtype=np.int64),
+        dictionary,
+        np.array(values, dtype=np.int64),
+        np.array(uses, dtype=np.bool_),
+    )
+    return _checked(locations, chunk)
+
+
+def _header_at(read: Callable[[int, int], bytes], at: int, end: int) -> PageHeader:
+    length = _HEADER_BYTES
+    while True:
+        header = read_header(read(at, min(length, end - at)))
+        if header is not None:
+            if header.size + header.compressed_bytes > end - at:
+                raise UnpagedError("a page outside of its column chunk")
+            return header
+        if length >= min(end - at, _MAX_HEADER_BYTES):
+            raise UnpagedError("a damaged page header")
+        length *= 16
+
+
+def _rows_of(header: PageHeader, *, is_repeated: bool) -> int | None:
+    """Return the rows of a data page; None where its header does not tell. Raises UnpagedError."""
+    if header.num_rows is not None:
+        if not is_repeated and header.num_rows != header.num_values:
+            raise UnpagedError("a damaged page header")
+        return header.num_rows
+    return None if is_repeated else header.num_values
+
+
+def _checked(locations: PageLocations, chunk: tuple[int, int]) -> PageLocations:
+    offsets, sizes, first_rows = locations.offsets, locations.sizes, locations.first_rows
+    start, end = chunk
+    ends = offsets + sizes
+    if (
+        first_rows[0] != 0
+        or (first_rows[1:] < first_rows[:-1]).any()
+        or (sizes <= 0).any()
+        or offsets[0] < start
+        or (offsets > end).any()  # before their ends are calculated with
+        or ends[-1] > end
+        or (offsets[1:] < ends[:-1]).any()
+    ):
+        raise UnpagedError("pages that do not fit their column chunk")
+    return locations
