@@ -115,6 +115,14 @@ OPEN_OBJECT_BYTES = 1 << 20
 """Opening an object, or a file in a task of its own, takes as long as reading so many bytes of it. bench-scale."""
 KEPT_FOOTER_BYTES = 16 << 20
 """Footers that stay parsed, in bytes as stored; parsed they take about ten times as much. bench-lookup."""
+PAGED_ROWS = 1 << 15
+"""Smaller row groups are read as a whole: finding their pages takes as long as decoding all. bench-lookup."""
+PAGED_BYTES = 4 << 20
+"""The same for row groups of few long rows, uncompressed. bench-lookup."""
+PAGED_AT_ONCE = 1 << 20
+"""Rows of a file whose pages are in memory at a time. Bounds memory."""
+GAP_BYTES = 16 << 10
+"""Ranges of an object that are closer to each other are fetched by one request. bench-scale."""
 MAX_CHUNK_PAGES = 1 << 14
 """A column chunk with more pages is read as a whole: finding one of them would take longer. Bounds memory."""
 MAX_PAGE_INDEX_BYTES = 1 << 19

@@ -14,6 +14,7 @@ from lakebloom.predicate.prune.shorten import Narrowing, long_lists
 from lakebloom.predicate.tree import Or
 from lakebloom.tables.file_identity import is_same
 from lakebloom.tables.listing.listing import stat_file
+from lakebloom.tables.parquet.pages.row_ranges import RowRanges
 from lakebloom.tuning import OPEN_OBJECT_BYTES
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class Read(msgspec.Struct, frozen=True):
     file: TableFile
     row_groups: tuple[int, ...] | None
     """None: all of the file as it is by then."""
+    rows: tuple[tuple[int, int], ...] | None = None
+    """The rows of the file that can match, as (start, stop); None: all rows of the row groups."""
     shared: bool = False
     """Whether other tasks read the rest of the same file."""
     predicate: Predicate | None = None
@@ -75,17 +78,28 @@ def candidate_reads(snapshot: Snapshot, predicate: Predicate, told: list[Pruned]
     if told is not None:
         told += pruned.answers
     narrowing = Narrowing(resolver(snapshot), predicate) if long_lists(predicate) else None
+    # Where units are files, their rows are all there are.
+    has_ranges = snapshot.commit.config.granularity != "file"
     groups: dict[TableFile, set[int]] = {}
+    rows: dict[TableFile, list[tuple[int, int]]] = {}
     shortened_of: dict[TableFile, list[Predicate]] = {}
     for segment, numbers in pruned.by_segment():
         candidates = candidates_in(segment, numbers)
         for candidate in candidates:
             groups.setdefault(candidate.file, set()).update(candidate.row_groups)
+            if has_ranges:
+                stop = candidate.row_start + candidate.row_count
+                rows.setdefault(candidate.file, []).append((candidate.row_start, stop))
         if narrowing is not None:
             for candidate, shortened in zip(candidates, narrowing.of_units(segment, numbers), strict=True):
                 shortened_of.setdefault(candidate.file, []).append(shortened)
     return [
-        Read(file, tuple(sorted(numbers)), predicate=_any_of(shortened_of.get(file, [])))
+        Read(
+            file,
+            tuple(sorted(numbers)),
+            tuple(rows[file]) if has_ranges else None,
+            predicate=_any_of(shortened_of.get(file, [])),
+        )
         for file, numbers in groups.items()
     ]
 
@@ -142,8 +156,9 @@ def batches_of(rows: TableRows, read: Read, schema: pa.Schema, options: Mapping[
     if read.row_groups is not None and not is_same(read.file, stat_file(read.file.uri, options)):
         if read.shared:
             raise _changed(read.file)
-        read = replace(read, row_groups=None)
-    yield from rows.batches(read.file, read.row_groups, schema)
+        read = replace(read, row_groups=None, rows=None)
+    ranges = None if read.rows is None else RowRanges.of(read.rows)
+    yield from rows.batches(read.file, read.row_groups, schema, ranges)
     if read.row_groups is not None:
         now = stat_file(read.file.uri, options)
         if now is not None and not is_same(read.file, now):

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, get_args
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebloom.errors import DataFileError, InvalidArgumentError, NotFoundError, UnsupportedSourceError
+from lakebloom.errors import DataFileError, InvalidArgumentError, StorageError, UnsupportedSourceError
 from lakebloom.index.current_table import recorded_table
 from lakebloom.index.lookup.file_reads import Read, Unindexed, candidate_reads, reads_of, unindexed_reads
 from lakebloom.index.query.reader import require_predicate
@@ -21,11 +22,14 @@ from lakebloom.predicate.prune.row_groups import groups_that_can_match
 from lakebloom.predicate.rows.evaluate import row_mask
 from lakebloom.predicate.tree import columns as columns_of
 from lakebloom.predicate.tree import renamed
+from lakebloom.sbbf.hashing.buffers import numbers
+from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.tables.file_identity import is_same
 from lakebloom.tables.listing.inventory import Inventory
 from lakebloom.tables.listing.listing import is_remote, stat_file
-from lakebloom.tables.parquet.rows import TableRows, rows_without_columns
-from lakebloom.tuning import REQUESTS
+from lakebloom.tables.parquet.pages.row_ranges import RowRanges
+from lakebloom.tables.parquet.rows import TableRows, Wanted, rows_without_columns
+from lakebloom.tuning import PAGED_AT_ONCE, REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from lakebloom.index.query.reader import Reader
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.tree import Predicate
+    from lakebloom.tables.parquet.pages.row_ranges import Numbers
     from lakebloom.tables.parquet.rows import OpenFile
 
 __all__ = ["Lookups", "Unindexed"]
@@ -140,6 +145,7 @@ class _Search:
         self._tested = rows.schema_of(dict.fromkeys(path[0] for path in columns_of(predicate)))
         self._tested_names = frozenset(self._tested.names)
         self._others = rows.schema_of(name for name in self.output.names if name not in self._tested_names)
+        self._read = rows.schema_of([*self._tested.names, *self._others.names])
 
     def run(self, reads: Sequence[Read]) -> Iterator[pa.Table]:
         """Yield the matching rows of each file that has any, in the order of the reads."""
@@ -169,39 +175,87 @@ class _Search:
             return found
         # The file may have been replaced, and a cached footer may not belong to it.
         with self._rows.opened(now, self._tested, use_kept=False) as opened:
-            return self._matches(opened, opened.row_groups, self._predicate, use_threads)
+            return self._of_groups(opened, opened.row_groups, self._predicate, use_threads)
 
     def _unless_changed(self, read: Read, use_threads: bool) -> list[pa.Table] | None:
         """Return the matching rows; None if the file was replaced, because then its row groups are others."""
         predicate = self._predicate if read.predicate is None else read.predicate
         try:
             with self._rows.opened(read.file, self._tested) as opened:
-                found = self._matches(opened, read.row_groups or (), predicate, use_threads)
-        except (DataFileError, NotFoundError, IndexError):  # the new file may not have these row groups
+                if read.rows is None:
+                    found = self._of_groups(opened, read.row_groups or (), predicate, use_threads)
+                else:
+                    found = self._of_ranges(opened, read.row_groups or (), read.rows, predicate, use_threads)
+        except (DataFileError, StorageError, IndexError):  # the new file may not have these row groups
             if is_same(read.file, stat_file(read.file.uri, self._options)):
                 raise
             return None
-        if not is_same(read.file, stat_file(read.file.uri, self._options)):
+        if not opened.is_unchanged(self._options):
             return None
         self._rows.keep_footer(opened)
         return found
 
-    def _matches(
+    def _of_groups(
         self, opened: OpenFile, row_groups: Iterable[int], predicate: Predicate, use_threads: bool
     ) -> list[pa.Table]:
+        """Return the matching rows of whole row groups, with the memory of one at a time."""
         found = []
         for group in row_groups:
             tested = opened.read([group], self._tested, use_threads=use_threads)
-            if not tested.num_rows:  # older versions of Arrow crash on a table without chunks
-                continue
-            numbers = pc.indices_nonzero(row_mask(predicate, tested, self._rows.types))
-            if len(numbers):
-                others = opened.take(group, numbers, self._others, use_threads=use_threads)
-                found.append(self._output(tested.take(numbers), others))
+            positions = self._matches(predicate, tested)
+            if len(positions):
+                others = opened.take(group, positions, self._others, use_threads=use_threads)
+                found.append(self._output(tested.take(plain_array(positions, pa.int64())), others))
         return found
+
+    def _of_ranges(
+        self,
+        opened: OpenFile,
+        row_groups: Sequence[int],
+        rows: Sequence[tuple[int, int]],
+        predicate: Predicate,
+        use_threads: bool,
+    ) -> list[pa.Table]:
+        """Return the matching rows among some rows of the file: of each step all pages are read at once."""
+        ranges, starts = RowRanges.of(rows), opened.footer.row_starts
+        wanted = [Wanted(group, ranges.within(starts[group], starts[group + 1])) for group in row_groups]
+        opened.expect(row_groups, self._read)
+        found = []
+        for batch in _batches(wanted):
+            matches, taken = [], []
+            for each, tested in zip(
+                batch, opened.read_ranges(batch, self._tested, use_threads=use_threads), strict=True
+            ):
+                positions = self._matches(predicate, tested)
+                if len(positions):
+                    matches.append((each.row_group, each.rows.row_numbers(positions)))
+                    taken.append(tested.take(plain_array(positions, pa.int64())))
+            others = opened.take_rows(matches, self._others, use_threads=use_threads)
+            found += [self._output(*pair) for pair in zip(taken, others, strict=True)]
+        return found
+
+    def _matches(self, predicate: Predicate, tested: pa.Table) -> Numbers:
+        """Return the positions of the rows that match."""
+        if not tested.num_rows:  # older versions of Arrow crash on a table without chunks
+            return np.zeros(0, dtype=np.int64)
+        return numbers(pc.indices_nonzero(row_mask(predicate, tested, self._rows.types)), 8)
 
     def _output(self, tested: pa.Table, others: pa.Table) -> pa.Table:
         if not self.output.names:
             return rows_without_columns(tested.num_rows)
         columns = [(tested if name in self._tested_names else others)[name] for name in self.output.names]
         return pa.table(columns, schema=self.output)
+
+
+def _batches(wanted: Sequence[Wanted]) -> Iterator[list[Wanted]]:
+    """Yield row groups with so few rows to read that their pages fit into memory together."""
+    batch: list[Wanted] = []
+    rows = 0
+    for each in wanted:
+        if batch and rows + each.rows.num_rows > PAGED_AT_ONCE:
+            yield batch
+            batch, rows = [], 0
+        batch.append(each)
+        rows += each.rows.num_rows
+    if batch:
+        yield batch

@@ -20,7 +20,7 @@ __all__ = ["plain_array"]
 _MAX_BYTES = 1 << 30
 
 
-def plain_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+def plain_array(values: Sequence[Any] | np.ndarray[Any, Any], kind: pa.DataType) -> pa.Array:
     """Return ``pa.array(values, kind)`` for values that are not None and fit.
 
     >>> plain_array(["a", "bc"], pa.string()).to_pylist(), plain_array([-1], pa.int32()).to_pylist()

@@ -123,6 +123,11 @@ def stat_file(uri: str, options: Mapping[str, str]) -> TableFile | None:
             meta = obstore.head(store, key)
         except FileNotFoundError:
             return None
+    return file_of(uri, meta)
+
+
+def file_of(uri: str, meta: ObjectMeta) -> TableFile:
+    """Return the identity of the object at a canonical URI, of which the store told this."""
     return TableFile(uri, meta["size"], _mtime_ms(meta), _tag(meta))
 
 

@@ -19,33 +19,49 @@ import pyarrow.parquet as pq
 from lakebloom.errors import AccessDeniedError, DataFileError, LakebloomError, NotFoundError
 from lakebloom.storage.uri import to_local_path
 from lakebloom.tables.listing.listing import is_remote
+from lakebloom.tables.parquet.pages.local_bytes import LocalBytes
 from lakebloom.tuning import LOCAL_BUFFER_BYTES, REMOTE_BUFFER_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from lakebloom.tables.parquet.footer import ArrowFooter
+    from lakebloom.tables.parquet.pages.file_pages import PageBytes
+    from lakebloom.tables.parquet.remote_file import ObjectVersion, RemoteFile
 
-__all__ = ["open_source", "parquet_file", "reading"]
+__all__ = ["open_source", "page_bytes", "parquet_file", "reading", "seen_version"]
 
 
 _GONE = "check the path; the file may have been removed since it was listed"
 
 
-def open_source(uri: str, options: Mapping[str, str]) -> pa.NativeFile:
-    """Open the file at a canonical URI for random access; `options` concern object stores only.
+def open_source(uri: str, options: Mapping[str, str], version: ObjectVersion | None = None) -> pa.NativeFile:
+    """Open the file at a canonical URI for random access; `options` and `version` concern object stores only.
 
+    Of an object whose version is known nothing is read yet; any other version of it is then an error.
     Raises NotFoundError, AccessDeniedError or StorageError, and InvalidArgumentError for a scheme that only Spark
     reaches.
     """
     if is_remote(uri):
         # Here and not above: local tables work without loading obstore.
-        from lakebloom.tables.parquet.remote_file import RemoteFile
+        from lakebloom.tables.parquet.remote_file import RemoteFile, RemoteSource
 
-        return pa.PythonFile(RemoteFile(uri, options), mode="r")
+        return RemoteSource(RemoteFile(uri, options, version), mode="r")
     with reading(uri):
         # As bytes, because names need not be UTF-8.
         return pa.OSFile(os.fsencode(to_local_path(uri)))
+
+
+def page_bytes(source: pa.NativeFile) -> PageBytes:
+    """Return what reads pieces of an open file."""
+    remote: RemoteFile | None = getattr(source, "remote", None)
+    return LocalBytes(source.fileno()) if remote is None else remote
+
+
+def seen_version(source: pa.NativeFile) -> ObjectVersion | None:
+    """Return the version of an object that all reads of it are of; None where there is none to be relied on."""
+    remote: RemoteFile | None = getattr(source, "remote", None)
+    return None if remote is None else remote.version
 
 
 def parquet_file(

@@ -56,6 +56,7 @@ class StoredColumns:
         self._places: dict[str, range] = {}
         self._plain: set[str] = set()
         at, fields = 0, list(parquet.schema_arrow)
+        self._numbers = {field.name: number for number, field in enumerate(fields)}
         for field in fields:
             kind = _storage(field.type)
             nested = pt.is_nested(kind)
@@ -74,6 +75,10 @@ class StoredColumns:
         if not self._names.matches((name,)):
             return None
         return self._names.require((name,), where="a file")[0]
+
+    def number(self, name: str) -> int:
+        """Return the number of a top-level column of the file."""
+        return self._numbers[name]
 
     def require_plain(self, uri: str, name: str) -> None:
         """Raise EncryptedFileError where a top-level column of the file is encrypted, or some of it."""

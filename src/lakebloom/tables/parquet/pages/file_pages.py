@@ -10,11 +10,12 @@ row group: encrypted columns, files of object stores without page indexes, damag
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
+from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.tables.parquet.pages.chosen import Part, Piece, choose
 from lakebloom.tables.parquet.pages.locations import UnpagedError, chunk_range, from_offset_index, walked
 from lakebloom.tables.parquet.pages.row_ranges import RowRanges
@@ -39,7 +40,10 @@ if TYPE_CHECKING:
 __all__ = ["FilePages", "PageBytes", "UnpagedError", "Wanted"]
 
 _TAKEN_A_RANGE = 64
-"""Ranges of few rows are taken, longer ones are slices."""
+"""Ranges of few rows are copied, so that they do not hold whole pages in memory; longer ones are slices."""
+
+
+Located: TypeAlias = "dict[tuple[int, int], PageLocations]"
 
 
 class PageBytes(Protocol):
@@ -72,13 +76,10 @@ class FilePages:
         self._footer, self._arrow_schema = footer, arrow_schema
         self._row_counts = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         self._has_arrow_schema = ARROW_SCHEMA in (metadata.metadata or {})
-        self._locations: dict[tuple[int, int], PageLocations] = {}
+        self._locations: Located = {}
         self._schemas: dict[tuple[int, ...], tuple[bytes, bytes | None]] = {}
-
-    @property
-    def size_bytes(self) -> int:
-        """The memory that the locations take."""
-        return sum(known.size_bytes for known in list(self._locations.values()))
+        self.size_bytes = 0
+        """The memory that the locations take, about."""
 
     def read(self, file: PageBytes, wanted: Sequence[Wanted], columns: Sequence[int]) -> list[list[pa.ChunkedArray]]:
         """Return rows of top-level columns, given by their numbers: for each of the row groups one array a column.
@@ -86,9 +87,9 @@ class FilePages:
         All pages are read at once. Raises UnpagedError, and the errors of reading the file.
         """
         distinct = list(dict.fromkeys(columns))
-        self.locate(file, [each.row_group for each in wanted if len(each.rows.starts)], distinct)
+        located = self.locate(file, [each.row_group for each in wanted if len(each.rows.starts)], distinct)
         chosen = [
-            {column: self._choose(each, column) for column in distinct} if len(each.rows.starts) else {}
+            {column: self._choose(each, column, located) for column in distinct} if len(each.rows.starts) else {}
             for each in wanted
         ]
         data = _load(file, [part for of_group in chosen for parts in of_group.values() for part in parts])
@@ -96,21 +97,26 @@ class FilePages:
         empty = {column: pa.chunked_array([], self._arrow_schema.field(column).type) for column in distinct}
         return [[(of_group or empty)[column] for column in columns] for of_group in found]
 
-    def locate(self, file: PageBytes, row_groups: Iterable[int], columns: Iterable[int]) -> None:
-        """Find the pages of columns that were not found before, with one read of all page indexes. Raises UnpagedError.
+    def locate(self, file: PageBytes, row_groups: Iterable[int], columns: Iterable[int]) -> Located:
+        """Return where the pages of columns are, by row group and leaf, with one read of all page indexes.
+
+        Raises UnpagedError.
 
         It is called before ``read`` where more columns are going to be read: each read of an object is a request.
         """
         schema = self._schema()
         leaves = [(leaf, schema[column].is_repeated) for column in columns for leaf in schema[column].leaves]
-        missing = [
-            _Missing(row_group, leaf, is_repeated, self._chunk(row_group, leaf))
-            for row_group in row_groups
-            for leaf, is_repeated in leaves
-            if (row_group, leaf) not in self._locations
-        ]
+        known: Located = {}
+        missing: list[_Missing] = []
+        for row_group in row_groups:
+            for leaf, is_repeated in leaves:
+                found = self._locations.get((row_group, leaf))
+                if found is None:
+                    missing.append(_Missing(row_group, leaf, is_repeated, self._chunk(row_group, leaf)))
+                else:
+                    known[row_group, leaf] = found
         if not missing:
-            return
+            return known
         indexes = _read_indexes(file, [each.chunk for each in missing])
         for each, index in zip(missing, indexes, strict=True):
             where, num_rows = chunk_range(each.chunk, file.size_bytes), self._row_counts[each.row_group]
@@ -120,15 +126,21 @@ class FilePages:
                 raise UnpagedError("no page index")
             else:
                 found = walked(_Reads(file), where, each.chunk.num_values, num_rows, is_repeated=each.is_repeated)
+            known[each.row_group, each.leaf] = found
             self._locations[each.row_group, each.leaf] = found
+            self.size_bytes += found.size_bytes
+        return known
+
+    def forget(self) -> None:
+        """Forget where pages are. What other threads found stays theirs."""
+        self._locations, self.size_bytes = {}, 0
 
     def page_starts(self, file: PageBytes, row_group: int, leaf: int) -> Numbers:
         """Return the first row of each page of a leaf, and the number of rows behind them. Raises UnpagedError."""
         column = next((number for number, each in enumerate(self._schema()) if leaf in each.leaves), None)
         if column is None:
             raise UnpagedError("an unusual schema")
-        self.locate(file, [row_group], [column])
-        return self._locations[row_group, leaf].first_rows
+        return self.locate(file, [row_group], [column])[row_group, leaf].first_rows
 
     def _schema(self) -> FileSchema:
         schema = self._footer.schema
@@ -142,10 +154,10 @@ class FilePages:
             raise UnpagedError("an encrypted or unusual column chunk")
         return chunk
 
-    def _choose(self, wanted: Wanted, number: int) -> list[Part]:
+    def _choose(self, wanted: Wanted, number: int, locations: Located) -> list[Part]:
         """Return a part for each leaf of a column."""
         (row_group, rows), column = wanted, self._schema()[number]
-        located = [self._locations[row_group, leaf] for leaf in column.leaves]
+        located = [locations[row_group, leaf] for leaf in column.leaves]
         if len(located) > 1:
             # All leaves of a column must have the same rows: from and to rows at which pages of all of them begin.
             common = reduce(np.intersect1d, [each.first_rows for each in located])
@@ -262,10 +274,8 @@ def _cut(array: pa.ChunkedArray, starts: Numbers, rows: RowRanges) -> pa.Chunked
     lengths = rows.stops - rows.starts
     if int(starts[-1] + lengths[-1]) > len(array):
         raise UnpagedError("pages with fewer rows than their locations say")
-    if len(starts) == 1:
-        return array.slice(int(starts[0]), int(lengths[0]))
     if int(lengths.sum()) <= _TAKEN_A_RANGE * len(starts):
         before = np.cumsum(lengths) - lengths
-        return array.take(pa.array(np.repeat(starts - before, lengths) + np.arange(lengths.sum())))
+        return array.take(plain_array(np.repeat(starts - before, lengths) + np.arange(lengths.sum()), pa.int64()))
     slices = [array.slice(start, length) for start, length in zip(starts.tolist(), lengths.tolist(), strict=True)]
     return pa.chunked_array([chunk for each in slices for chunk in each.chunks], array.type)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 __all__ = ["Numbers", "RowRanges"]
 
@@ -68,6 +68,26 @@ class RowRanges(NamedTuple):
         starts, stops = np.maximum(self.starts, start) - start, np.minimum(self.stops, stop) - start
         inside = starts < stops
         return RowRanges(starts[inside], stops[inside])
+
+    def cut(self, num_rows: int) -> Iterator[RowRanges]:
+        """Yield parts of at most so many rows, in order.
+
+        >>> [part.pairs() for part in RowRanges.of([(0, 5), (6, 7), (8, 9)]).cut(3)]
+        [[(0, 3)], [(3, 5), (6, 7)], [(8, 9)]]
+        """
+        part: list[tuple[int, int]] = []
+        left = num_rows
+        for start, stop in self.pairs():
+            while start < stop:
+                end = min(stop, start + left)
+                part.append((start, end))
+                left -= end - start
+                start = end
+                if left == 0:
+                    yield RowRanges.of(part)
+                    part, left = [], num_rows
+        if part:
+            yield RowRanges.of(part)
 
     def covers(self, num_rows: int) -> bool:
         """Tell whether they have all of so many rows."""

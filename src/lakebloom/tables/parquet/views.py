@@ -1,0 +1,80 @@
+"""How the columns of one file become those of the table: found by name, cast, from the path, or NULL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lakebloom.errors import UnsupportedTypeError, ValueConversionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lakebloom.tables.parquet.stored_columns import StoredColumns
+
+__all__ = ["View", "partition_array", "rows_without_columns"]
+
+
+def rows_without_columns(num_rows: int) -> pa.Table:
+    """Return so many rows of no columns. Arrow's own constructors and concat_tables forget the number."""
+    rows = pa.StructArray.from_buffers(pa.struct([]), num_rows, [None])
+    return pa.Table.from_batches([pa.RecordBatch.from_struct_array(rows)])
+
+
+class View:
+    """How one file's columns become the table's."""
+
+    def __init__(
+        self,
+        uri: str,
+        schema: pa.Schema,
+        stored: StoredColumns,
+        found: dict[str, str],
+        partitions: dict[str, pa.Array],
+    ) -> None:
+        self._uri, self.schema = uri, schema
+        self._stored, self._found, self._partitions = stored, found, partitions
+
+    @property
+    def names(self) -> list[str]:
+        """What to read of the file."""
+        return list(self._found.values())
+
+    @property
+    def numbers(self) -> list[int]:
+        """The same as the numbers of the file's top-level columns."""
+        return [self._stored.number(name) for name in self._found.values()]
+
+    def rows(self, table: pa.Table | Mapping[str, pa.ChunkedArray], num_rows: int) -> pa.Table:
+        """Return what was read of the file in the table's schema."""
+        columns: list[Any] = []
+        for field in self.schema:
+            if field.name in self._partitions:
+                value = self._partitions[field.name]
+                columns.append(value.take(pa.array([0] * num_rows, pa.int64())))
+            elif field.name in self._found:
+                columns.append(self._read(table, self._found[field.name], field.type))
+            else:
+                columns.append(pa.nulls(num_rows, field.type))
+        return pa.table(columns, schema=self.schema) if columns else rows_without_columns(num_rows)
+
+    def _read(self, table: pa.Table | Mapping[str, pa.ChunkedArray], name: str, kind: pa.DataType) -> pa.ChunkedArray:
+        try:
+            return self._stored.read_as(table[name], name, kind)
+        except UnsupportedTypeError as error:
+            raise UnsupportedTypeError(
+                f"{error.message}, in {self._uri}", found=error.found, hint=error.hint
+            ) from error
+
+
+def partition_array(uri: str, field: pa.Field, value: str | None) -> pa.Array:
+    """Return what a directory's name says, in the column's type. Raises ValueConversionError."""
+    try:
+        return pa.array([value], pa.string()).cast(field.type)
+    except pa.ArrowException as error:
+        raise ValueConversionError(
+            f"the directory of {uri} has no {field.type} for the partition column {field.name}",
+            found=f"{value!r}: {error}",
+            hint="query the table with Spark, or read it with another type of this column",
+        ) from error
