@@ -47,6 +47,10 @@ PROBED_BYTES = 32 << 20
 KEPT_BYTES = 512 << 20
 """Memory for pieces of tiles that stay after they were read: all that a long list needs of 4,000 files. A key adds
 eight bits for each unit. bench-lookup, bench-scale."""
+MANY_PLANES = 16
+"""Of a row of which so many of its 256 planes are read at once, all are kept. bench-lookup, 10,000 keys."""
+LONG_PIECE_BYTES = 4096
+"""Longer pieces are checked by zlib, which is quicker; of shorter ones, its many calls take longer. bench-lookup."""
 READ_GAP_BYTES = 16 << 10
 """Pieces of a tile that are no further apart are read at once, with what lies between them. bench-lookup."""
 READ_BYTES = 16 << 20
@@ -63,9 +67,7 @@ LONG_LIST = 8
 """A list of so many values is probed in threads and shortened for each file; fewer are quicker as they are.
 bench-lookup, 100 keys."""
 SHORTENED_PAIRS = 1 << 24
-"""How many values and units are compared at a time when a list is shortened: each pair takes a byte."""
-MAX_LIST_VALUES = 10_000
-"""A longer list is not probed: each value costs a read, and nearly every unit holds one. bench-lookup, 10,000 keys."""
+"""A list is shortened for the units of a tile if they may hold at most so many values together. Bounds memory."""
 MAX_WHOLE_NUMBERS = 100
 """A range of more whole numbers is not probed value by value. Conditions.java has the same number."""
 HOPELESS = 0.9

@@ -82,15 +82,6 @@ def _(world: World) -> None:
     world.is_out(world.frame("s = 's7'"))
 
 
-@case("IN_LIST_TOO_LONG")
-def _(world: World) -> None:
-    values = [1_000_000 + number for number in range(10_001)]
-    world.meets(world.frame(f"k IN ({', '.join(map(str, values))})"))
-    half = len(values) // 2
-    for part in (values[:half], values[half:]):
-        world.is_out(world.frame(f"k IN ({', '.join(map(str, part))})"))
-
-
 @case("NOT_NEEDED")
 def _(world: World) -> None:
     world.lake.delete_index("by_k")

@@ -241,7 +241,7 @@ def test_prune_join_says_why_nothing_is_left_out(
     assert "NOT_SELECTIVE" in caplog.text
     with configured(spark, {"spark.lakebloom.join.maxKeys": "5"}), caplog.at_level(logging.WARNING, "lakebloom"):
         assert len(lake.prune_join(events, everywhere, "k").inputFiles()) == FILES
-    assert "IN_LIST_TOO_LONG" in caplog.text
+    assert "TOO_MANY_KEYS" in caplog.text
 
 
 def test_bad_input_of_prune_join(spark: SparkSession, lake: Lakebloom, events: DataFrame) -> None:

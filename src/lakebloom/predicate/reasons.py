@@ -56,11 +56,6 @@ class Reason(str, enum.Enum):
         "filters answer only =, <=>, IN, IS NULL and IS NOT NULL on a bare column",
         "compare the column itself, without function or cast, with a literal",
     )
-    IN_LIST_TOO_LONG = (
-        "IN_LIST_TOO_LONG",
-        "the list has too many values to look up",
-        "use several shorter lists, or join with a table of the values",
-    )
     NOT_NEEDED = (
         "NOT_NEEDED",
         "the other conditions already decided which units to read",
@@ -190,7 +185,7 @@ class Reason(str, enum.Enum):
     TOO_MANY_KEYS = (
         "TOO_MANY_KEYS",
         "the other side of the join is too large to look up its keys",
-        "join with fewer keys, or raise spark.lakebloom.join.maxKeys (up to 10000) or spark.lakebloom.join.maxKeyBytes",
+        "join with fewer keys, or raise spark.lakebloom.join.maxKeys or spark.lakebloom.join.maxKeyBytes",
     )
     KEY_COMPUTED = (
         "KEY_COMPUTED",

@@ -27,7 +27,7 @@ import msgspec
 
 from lakebloom.tuning import CACHED_ANSWERS
 
-__all__ = ["JsonValue", "Kind", "PlainValue", "SparkType", "decode", "is_legal", "spark_type"]
+__all__ = ["JsonValue", "Kind", "PlainValue", "SparkType", "decode", "decode_all", "is_legal", "spark_type"]
 
 JsonValue: TypeAlias = bool | int | str
 """The value of a literal that is not NULL."""
@@ -124,6 +124,13 @@ def decode(type: SparkType, value: JsonValue) -> PlainValue:
     if type.kind is Kind.BINARY:
         return base64.b64decode(str(value))
     return value
+
+
+def decode_all(type: SparkType, values: list[JsonValue]) -> list[PlainValue]:
+    """Return legal values in Python's form, as ``decode`` does with each of them."""
+    if type.kind in (Kind.FLOATING, Kind.DECIMAL, Kind.BINARY):
+        return [decode(type, value) for value in values]
+    return list(values)
 
 
 def fits(value: int, bits: int) -> bool:

@@ -66,7 +66,7 @@ def read_by_keys(
         _require_exact(mine, types[0][mine], types[1][theirs], traced.name)
         keys = _keys(small, theirs, max_keys)
         if keys is None:
-            LOG.warning("prune_join on %s leaves out no file, %s", mine, Reason.IN_LIST_TOO_LONG.meaning)
+            LOG.warning("prune_join on %s leaves out no file, %s", mine, Reason.TOO_MANY_KEYS.meaning)
             return indexed
         parts.append(col(format_name([mine])).isin(keys))
     found = read(traced.name, And(tuple(parts)), traced.columns)

@@ -17,8 +17,6 @@ from lakebloom.store.tile_layout import SLACK_BYTES
 from lakebloom.tuning import KEPT_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from lakebloom.sbbf.kernels import ByteArray
     from lakebloom.storage.local.reads import FileIdentity
 
@@ -87,26 +85,26 @@ class KeptPieces:
         return self._memory[start : start + self.piece_bytes] if place else None
 
     def missing(self, numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return those of some distinct pieces that are not in the cache."""
-        absent: np.ndarray[Any, Any] = numbers[self._places[numbers] == 0]
-        return absent
+        """Return the distinct pieces among these that are not in the cache, ascending."""
+        absent: np.ndarray[Any, Any] = np.sort(numbers[self._places[numbers] == 0])
+        return absent if len(absent) < 2 else absent[np.append(True, absent[1:] != absent[:-1])]
 
     def all(self, numbers: np.ndarray[Any, Any]) -> tuple[ByteArray, np.ndarray[Any, Any]]:
         """Return memory with pieces, and the positions of these in it. None of them may be missing."""
         places = self._places[numbers].astype(np.int64) - 1
         return self._memory, places  # positions first: newer memory has all pieces of the one before
 
-    def add(self, numbers: Sequence[int], pieces: Sequence[memoryview]) -> None:
-        """Add checked pieces."""
+    def add(self, numbers: np.ndarray[Any, Any], pieces: ByteArray) -> None:
+        """Add checked pieces, [count, piece_bytes]."""
         with _LIMIT.lock:
-            new = {n: piece for n, piece in zip(numbers, pieces, strict=True) if not self._places[n]}
+            new = np.flatnonzero(self._places[numbers] == 0)
             self._make_room(len(new))
-            for number, piece in new.items():
-                start = self._used * self.piece_bytes
-                self._memory[start : start + self.piece_bytes] = np.frombuffer(piece, dtype=np.uint8)
-                self._used += 1
-                self._places[number] = self._used  # after the piece: other threads read without the lock
-            if new:
+            room = self._memory[self._used * self.piece_bytes : (self._used + len(new)) * self.piece_bytes]
+            room.reshape(len(new), self.piece_bytes)[:] = pieces if len(new) == len(pieces) else pieces[new]
+            # After the pieces: other threads read without the lock.
+            self._places[numbers[new]] = np.arange(self._used + 1, self._used + len(new) + 1)
+            self._used += len(new)
+            if len(new):
                 _LIMIT.admit(self, self._size_bytes)
 
     def _make_room(self, count: int) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Layers: TypeAlias = Sequence[TileReader]
     IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
-__all__ = ["which_hold", "which_hold_any", "which_hold_each"]
+__all__ = ["which_hold", "which_hold_any", "which_hold_each", "who_holds_what"]
 
 _NONE = np.empty(0, dtype=np.int64)
 
@@ -118,9 +118,32 @@ def which_hold_each(layers: Layers, hashes: HashArray, slots: IntArray) -> BoolA
     return answers
 
 
-def _all_units(num_units: int) -> HashArray:
+def who_holds_what(layers: Layers, hashes: HashArray, slots: IntArray, most: int) -> tuple[IntArray, IntArray] | None:
+    """Return the pairs of a hash and one of these ascending units that may hold it, by their places in the arrays.
+
+    None if there are more than about so many pairs, which are in memory together.
+    """
+    wanted = _all_units(layers[0].tile.num_units, slots)
+    step = max(1, PROBED_BYTES // wanted.nbytes)
+    found: list[tuple[IntArray, IntArray]] = [(_NONE, _NONE)]
+    for start in range(0, len(hashes), step):
+        some = hashes[start : start + step]
+        passed = np.tile(wanted, (len(some), 1))
+        _and_layers(layers, some, passed)
+        rows, words = np.nonzero(passed)
+        if len(rows) + sum(len(pair[0]) for pair in found) > most:
+            return None
+        bits = np.flatnonzero(np.unpackbits(passed[rows, words].view(np.uint8), bitorder="little"))
+        of_word = bits >> 6
+        found.append((start + rows[of_word], 64 * words[of_word] + (bits & 63)))
+    numbers, units = (np.concatenate(each) for each in zip(*found, strict=True))
+    return numbers, np.searchsorted(slots, units)
+
+
+def _all_units(num_units: int, slots: IntArray | None = None) -> HashArray:
+    """Return the bits of all units, or of some of them."""
     bits = np.zeros(-(-num_units // 64) * 64, dtype=np.uint8)
-    bits[:num_units] = 1
+    bits[slice(num_units) if slots is None else slots] = 1
     return np.packbits(bits, bitorder="little").view("<u8")
 
 
@@ -133,38 +156,34 @@ def _and_layers(layers: Layers, hashes: HashArray, passed: HashArray) -> None:
         if number > 0:
             left = left[passed[left].any(axis=1)]  # the others need no further layer
         mixed = in_layer(hashes[left], number)
-        order = np.argsort(mixed)
+        order = np.argsort(mixed)  # by row, because a larger hash is in no earlier one
         _and_tile(layer, kernels, mixed[order], left[order], passed)
 
 
 def _and_tile(layer: TileReader, kernels: Kernels, hashes: HashArray, order: IntArray, passed: HashArray) -> None:
     """AND the planes of ascending hashes, which are those of rows ``order`` of ``passed``."""
-    layout = layer.layout
+    layout, is_first = layer.layout, layer.tile.layer == 0
     blocks = portable.block_numbers(hashes, layer.tile.num_blocks)
     for part in layer.parts:
         low, high = np.searchsorted(blocks, (part.first_row, part.first_row + part.num_rows))
         for start, end in _windows(blocks[low:high], layout.piece_bytes, is_wide=layout.is_wide):
             some = slice(low + start, low + end)
-            rows, planes = blocks[some] - part.first_row, portable.plane_numbers(hashes[some])
+            pieces = (blocks[some] - part.first_row)[:, None]
             if layout.is_wide:
-                numbers, which = np.unique(rows[:, None] * layout.pieces_per_row + planes, return_inverse=True)
-                memory, places = part.many(numbers)
-                starts = places[which.reshape(planes.shape)] * (8 * layout.piece_bytes)
-            else:
-                numbers, which = np.unique(rows, return_inverse=True)
-                memory, places = part.many(numbers)
-                starts = (places[which] * (8 * layout.piece_bytes))[:, None] + planes * layout.plane_bits
-            kernels.and_planes(memory, starts, order[some], passed)
+                pieces = pieces * layout.pieces_per_row + portable.plane_numbers(hashes[some])
+            memory, places = part.many(pieces)
+            plane_bits = 0 if layout.is_wide else layout.plane_bits
+            bits = 8 * layout.piece_bytes
+            kernels.and_planes(memory, places, bits, plane_bits, hashes[some], order[some], passed, is_first=is_first)
 
 
 def _windows(blocks: IntArray, piece_bytes: int, *, is_wide: bool) -> Iterator[tuple[int, int]]:
     """Divide ascending rows so that the pieces of each division take a bounded amount of memory."""
-    if is_wide:
-        step = max(1, PROBED_BYTES // (8 * piece_bytes))
+    most = max(1, PROBED_BYTES // piece_bytes)
+    if is_wide or len(blocks) <= most:
+        step = max(1, most // 8) if is_wide else most
         yield from ((start, min(start + step, len(blocks))) for start in range(0, len(blocks), step))
         return
-    most = max(1, PROBED_BYTES // piece_bytes)
-    seen = np.cumsum(np.diff(blocks, prepend=-1) != 0) - 1 if len(blocks) else blocks
+    seen = np.cumsum(np.diff(blocks, prepend=-1) != 0) - 1
     cuts = np.flatnonzero(np.diff(seen // most)) + 1
-    edges = [0, *cuts.tolist(), len(blocks)]
-    yield from pairwise(edges) if len(blocks) else ()
+    yield from pairwise([0, *cuts.tolist(), len(blocks)])

@@ -22,7 +22,7 @@ from lakebloom.sbbf import estimates
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.store.files import corrupt
-from lakebloom.store.probing import which_hold_any, which_hold_each
+from lakebloom.store.probing import which_hold_any, which_hold_each, who_holds_what
 from lakebloom.store.records import SegmentRecord, TileRecord
 from lakebloom.store.tiles import TileReader, write_tile
 from lakebloom.store.unit_bounds import unit_bounds
@@ -189,6 +189,26 @@ class Segment:
                 slots = np.searchsorted(self.members(column, tile_number), units[inside])
                 passed[:, inside] = which_hold_each(layers, hashes, slots)
         return passed
+
+    def shortlists(
+        self, column: ColumnPath, hashes: HashArray, units: np.ndarray[Any, np.dtype[np.int64]], most: int
+    ) -> list[np.ndarray[Any, np.dtype[np.int64]] | None]:
+        """Return for each of these ascending units which of the hashes it may contain, by their places.
+
+        None for a unit without a filter, and for all of a tile that have more than about ``most`` hashes together.
+        """
+        tile_of_unit = self.tile_numbers(column)[units]
+        lists: list[np.ndarray[Any, np.dtype[np.int64]] | None] = [None] * len(units)
+        for tile_number, layers in self.tiles(column).items():
+            inside = np.flatnonzero(tile_of_unit == tile_number)
+            slots = np.searchsorted(self.members(column, tile_number), units[inside])
+            pairs = who_holds_what(layers, hashes, slots, most) if len(inside) else None
+            if pairs is not None:
+                order = np.argsort(pairs[1], kind="stable")
+                cuts = np.searchsorted(pairs[1][order], np.arange(1, len(inside)))
+                for i, numbers in zip(inside.tolist(), np.split(pairs[0][order], cuts), strict=True):
+                    lists[i] = numbers
+        return lists
 
     def members(self, column: ColumnPath, tile_number: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the units of a tile: the j-th of them is its unit j."""

@@ -20,14 +20,14 @@ import numpy as np
 
 from lakebloom.sbbf.blocks import BITS_PER_BLOCK, BYTES_PER_BLOCK, WORDS_PER_BLOCK
 from lakebloom.sbbf.kernels.choose import choose
-from lakebloom.tuning import CACHED_ANSWERS
+from lakebloom.tuning import CACHED_ANSWERS, LONG_PIECE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lakebloom.sbbf.kernels import ByteArray, WordArray
+    from lakebloom.sbbf.kernels import ByteArray, OffsetArray, WordArray
 
-__all__ = ["CHECK_BYTES", "MAGIC", "SLACK_BYTES", "WIDE_UNITS", "Layout", "checksum", "layout_of", "seed_of"]
+__all__ = ["CHECK_BYTES", "MAGIC", "SLACK_BYTES", "WIDE_UNITS", "Layout", "layout_of", "seed_of"]
 
 MAGIC = b"LKBLMTL2"
 WIDE_UNITS = 2048
@@ -81,10 +81,20 @@ class Layout:
         else:
             blocks = np.ascontiguousarray(blocks)
             choose(blocks.size // WORDS_PER_BLOCK).to_planes(blocks, rows, self.row_bytes, self.plane_bits)
-        checks = (checksum(seed, first_piece + n, piece[: self.piece_bytes].data) for n, piece in enumerate(pieces))
-        found = np.fromiter(checks, dtype="<u4", count=len(pieces))
-        pieces[:, self.piece_bytes :] = found.view(np.uint8).reshape(-1, CHECK_BYTES)
+        checks = self.checksums(pieces, np.arange(first_piece, first_piece + len(pieces)), seed)
+        pieces[:, self.piece_bytes :] = checks.view(np.uint8).reshape(-1, CHECK_BYTES)
         return data[:size_bytes]
+
+    def checksums(self, pieces: ByteArray, numbers: OffsetArray, seed: int) -> WordArray:
+        """Return the CRC-32 of pieces, [count, stored_bytes].
+
+        It covers the identity of the tile (``seed``) and the number of the piece, so that each has its place.
+        """
+        found: WordArray = np.empty(len(pieces), dtype="<u4")
+        # Of long pieces, zlib computes more bytes in a second than compiled code does.
+        kernels = choose(len(pieces) if self.piece_bytes <= LONG_PIECE_BYTES else 0)
+        kernels.crc32_of_pieces(pieces, self.piece_bytes, numbers, seed, found)
+        return found
 
     def unpacked(self, rows: Sequence[ByteArray]) -> WordArray:
         """Return whole rows, as they are stored, as [num_rows, num_units, 8] blocks."""
@@ -111,8 +121,3 @@ def layout_of(num_units: int) -> Layout:
 def seed_of(path: str, column: int, number: int, layer: int) -> int:
     """Return the CRC-32 of the text that tells which tile a file belongs to. Every checksum in it goes on from here."""
     return zlib.crc32(f"{path}\n{column}\n{number}\n{layer}\n".encode())
-
-
-def checksum(seed: int, piece: int, data: memoryview | bytes) -> int:
-    """Return the CRC-32 of a piece. It covers the identity and the number of the piece, so that each has its place."""
-    return zlib.crc32(data, zlib.crc32(piece.to_bytes(8, "little"), seed))

@@ -10,18 +10,19 @@ import weakref
 import zlib
 from bisect import bisect_right
 from contextlib import suppress
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakebloom.errors import NotFoundError, StorageError
-from lakebloom.sbbf.blocks import WORDS_PER_BLOCK
+from lakebloom.sbbf.blocks import BITS_PER_BLOCK, WORDS_PER_BLOCK
 from lakebloom.storage.local.reads import identity
 from lakebloom.store.files import corrupt, failure, write_blob
 from lakebloom.store.kept_pieces import KeptPieces
 from lakebloom.store.records import PartRecord, TileRecord
-from lakebloom.store.tile_layout import MAGIC, SLACK_BYTES, checksum, layout_of, seed_of
-from lakebloom.tuning import KEPT_BYTES, READ_BYTES, READ_GAP_BYTES
+from lakebloom.store.tile_layout import MAGIC, SLACK_BYTES, layout_of, seed_of
+from lakebloom.tuning import KEPT_BYTES, MANY_PLANES, READ_BYTES, READ_GAP_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -139,29 +140,39 @@ class PartReader:
         """Return a few pieces. Raises as ``one`` does."""
         kept = self._kept()
         found = [None] * len(numbers) if kept is None else [kept.piece(number) for number in numbers]
-        missing = [number for number, piece in zip(numbers, found, strict=True) if piece is None]
-        read = dict(zip(missing, self._read(missing), strict=True)) if missing else {}
-        if kept is not None and missing:
-            kept.add(missing, list(read.values()))
-        return [read[number] if piece is None else piece.data for number, piece in zip(numbers, found, strict=True)]
+        missing = sorted({number for number, piece in zip(numbers, found, strict=True) if piece is None})
+        if missing:
+            read = self._read(np.array(missing))
+            if kept is not None:
+                kept.add(np.array(missing), read)
+            new = dict(zip(missing, read, strict=True))
+            found = [new[number] if piece is None else piece for number, piece in zip(numbers, found, strict=True)]
+        return [piece.data for piece in found if piece is not None]
 
     def many(self, numbers: IntArray) -> tuple[ByteArray, IntArray]:
-        """Return memory that has these distinct ascending pieces, and the position of each. Raises as ``one`` does.
+        """Return memory that has these pieces, and the position of each, in the shape of ``numbers``.
 
-        Positions count in pieces. Behind the last piece there is room for what kernels touch.
+        Positions count in pieces. Behind the last piece there is room for what kernels touch. Raises as ``one`` does.
         """
         kept = self._kept()
         if kept is not None:
-            missing = kept.missing(numbers)
+            missing = kept.missing(self._with_whole_rows(kept.missing(numbers)))
             if len(missing) * self.layout.piece_bytes <= KEPT_BYTES // 2:
                 if len(missing):
-                    kept.add(missing.tolist(), list(self._read(missing.tolist())))
+                    kept.add(missing, self._read(missing))
                 return kept.all(numbers)
-        size_bytes = self.layout.piece_bytes
-        memory = np.empty(len(numbers) * size_bytes + SLACK_BYTES, dtype=np.uint8)
-        for position, piece in enumerate(self._read(numbers.tolist())):
-            memory[position * size_bytes : (position + 1) * size_bytes] = np.frombuffer(piece, dtype=np.uint8)
-        return memory, np.arange(len(numbers))
+        distinct, places = np.unique(numbers, return_inverse=True)
+        memory = np.empty(len(distinct) * self.layout.piece_bytes + SLACK_BYTES, dtype=np.uint8)
+        self._read(distinct, memory[:-SLACK_BYTES].reshape(len(distinct), -1))
+        return memory, places.reshape(numbers.shape)
+
+    def _with_whole_rows(self, missing: IntArray) -> IntArray:
+        """Add all planes of rows of which many are wanted: they are read anyway, and the next list wants others."""
+        if not self.layout.is_wide or len(missing) < MANY_PLANES or self.layout.piece_bytes > READ_GAP_BYTES // 4:
+            return missing
+        rows = np.flatnonzero(np.bincount(missing // BITS_PER_BLOCK) >= MANY_PLANES)
+        planes = rows[:, None] * BITS_PER_BLOCK + np.arange(BITS_PER_BLOCK)
+        return np.concatenate([missing, planes.reshape(-1)])
 
     def has(self, row: int) -> bool:
         """Tell whether a row of the tile is in this file."""
@@ -201,13 +212,17 @@ class PartReader:
 
     def _check(self, first: int, data: memoryview) -> None:
         """Check pieces that lie one behind the other."""
-        size_bytes, stored = self.layout.piece_bytes, self.layout.stored_bytes
-        for number, at in enumerate(range(0, len(data), stored), start=first):
-            self._require(number, data[at : at + size_bytes], data[at + size_bytes : at + stored])
+        pieces = np.frombuffer(data, dtype=np.uint8).reshape(-1, self.layout.stored_bytes)
+        self._require(np.arange(first, first + len(pieces)), pieces)
 
-    def _require(self, number: int, piece: memoryview, check: memoryview) -> None:
-        if checksum(self._seed, self._first_piece + number, piece) != int.from_bytes(check, "little"):
-            row, plane = divmod(self._first_piece + number, self.layout.pieces_per_row)
+    def _require(self, numbers: IntArray, pieces: ByteArray) -> None:
+        """Raise CorruptIndexError unless each piece fits the checksum behind it."""
+        size_bytes = self.layout.piece_bytes
+        found = self.layout.checksums(pieces, numbers + self._first_piece, self._seed)
+        expected = np.ascontiguousarray(pieces[:, size_bytes:]).view("<u4")[:, 0]
+        wrong = np.flatnonzero(found != expected)
+        if len(wrong):
+            row, plane = divmod(int(numbers[wrong[0]]) + self._first_piece, self.layout.pieces_per_row)
             where = f"plane {plane} of row {row}" if self.layout.is_wide else f"row {row}"
             raise corrupt(self.file.path, f"a wrong checksum of {where}")
 
@@ -225,18 +240,24 @@ class PartReader:
             self._known = weakref.ref(kept)
         return kept
 
-    def _read(self, numbers: Sequence[int]) -> Iterator[memoryview]:
-        """Read and check pieces. Those that lie close together are read at once, with what lies between them."""
-        size_bytes, stored = self.layout.piece_bytes, self.layout.stored_bytes
-        runs = list(_runs(sorted(numbers), stored))
-        ranges = [(self.layout.offset(run[0]), (run[-1] - run[0] + 1) * stored) for run in runs]
-        found: dict[int, memoryview] = {}
-        for run, data in zip(runs, self._ranges(ranges), strict=True):
-            for number in run:
-                at = (number - run[0]) * stored
-                self._require(number, data[at : at + size_bytes], data[at + size_bytes : at + stored])
-                found[number] = data[at : at + size_bytes]
-        return (found[number] for number in numbers)
+    def _read(self, numbers: IntArray, out: ByteArray | None = None) -> ByteArray:
+        """Read and check distinct ascending pieces, and return them as [count, piece_bytes].
+
+        Those that lie close together are read at once, with what lies between them.
+        """
+        layout = self.layout
+        found: ByteArray = np.empty((len(numbers), layout.piece_bytes), dtype=np.uint8) if out is None else out
+        runs = list(_runs(numbers, layout.stored_bytes))
+        firsts, lasts = ([int(numbers[i]) for i in ends] for ends in zip(*((a, b - 1) for a, b in runs), strict=True))
+        sizes = [(last - first + 1) * layout.stored_bytes for first, last in zip(firsts, lasts, strict=True)]
+        read = self._ranges([(layout.offset(first), size) for first, size in zip(firsts, sizes, strict=True)])
+        for (start, end), first, data in zip(runs, firsts, read, strict=True):
+            pieces = np.frombuffer(data, dtype=np.uint8).reshape(-1, layout.stored_bytes)
+            if len(pieces) > end - start:
+                pieces = pieces[numbers[start:end] - first]  # without what lies between them
+            self._require(numbers[start:end], pieces)
+            found[start:end] = pieces[:, : layout.piece_bytes]
+        return found
 
     def _ranges(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         try:
@@ -245,14 +266,16 @@ class PartReader:
             raise failure(self._storage, self.file, error) from error
 
 
-def _runs(numbers: list[int], stored_bytes: int) -> Iterator[list[int]]:
-    """Divide ascending pieces into runs that are read at once."""
+def _runs(numbers: IntArray, stored_bytes: int) -> Iterator[tuple[int, int]]:
+    """Divide ascending pieces into runs that are read at once: from and to which place in the array."""
     gap, most = 1 + READ_GAP_BYTES // stored_bytes, max(1, READ_BYTES // stored_bytes)
-    start = 0
-    for i in range(1, len(numbers) + 1):
-        if i == len(numbers) or numbers[i] - numbers[i - 1] > gap or numbers[i] - numbers[start] >= most:
-            yield numbers[start:i]
-            start = i
+    cuts = [0, *(np.flatnonzero(np.diff(numbers) > gap) + 1).tolist(), len(numbers)]
+    for start, end in pairwise(cuts):
+        while numbers[end - 1] - numbers[start] >= most:
+            middle = int(np.searchsorted(numbers, numbers[start] + most))
+            yield start, middle
+            start = middle
+        yield start, end
 
 
 def read_rows(storage: Storage, tile: TileRecord, first: int, count: int) -> WordArray:

@@ -197,13 +197,16 @@ def test_values_are_asked_once() -> None:
     assert index.probes == [(("a",), 2)]
 
 
-def test_long_lists_are_not_asked() -> None:
+def test_lists_of_any_length_are_asked_unless_they_are_hopeless() -> None:
     index = filters()
-    pruned = can_match(a.isin([7, 8, 9]), index, max_values=2)
-    assert kept(pruned) == ALL
+    values = range(100, 50_100)
+    assert kept(can_match(a.isin(values), index)) == []
+    assert index.probes == [(("a",), len(values))]
+    index = filters()
+    hopeless = Pruner(a.isin(values), hopeless=-1.0).can_match(index)
+    assert kept(hopeless) == ALL
     assert index.probes == []
-    assert [fact.reason for fact in pruned.unused] == [Reason.IN_LIST_TOO_LONG]
-    assert kept(can_match(a.isin([7, 8, 9]), index, max_values=3)) == []
+    assert [fact.reason for fact in hopeless.unused] == [Reason.NOT_SELECTIVE]
 
 
 def test_facts() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,8 +57,9 @@ def test_planes_are_what_the_format_says_and_give_the_blocks_back(kernels: Modul
         assert (again == blocks).all()
 
 
+@pytest.mark.parametrize("is_first", [True, False])
 @pytest.mark.parametrize("units", UNITS)
-def test_values_are_found_in_planes_as_in_blocks(kernels: ModuleType, units: int) -> None:
+def test_values_are_found_in_planes_as_in_blocks(kernels: ModuleType, units: int, is_first: bool) -> None:
     rng = np.random.default_rng(units)
     blocks = blocks_of(5, units, 2) | blocks_of(5, units, 3)
     hashes = rng.integers(0, 2**64, 60, dtype=np.uint64)
@@ -65,16 +67,21 @@ def test_values_are_found_in_planes_as_in_blocks(kernels: ModuleType, units: int
     wanted = portable.masks(hashes)[:, None, :]
     expected = ((blocks[at] & wanted) == wanted).all(axis=2)
     words = -(-units // 64)
-    for row_bytes, plane_bits in row_shapes(units):
+    for shape, (row_bytes, plane_bits) in enumerate(row_shapes(units)):
         rows = np.zeros(5 * row_bytes + SLACK, dtype=np.uint8)
         portable.to_planes(blocks, rows, row_bytes, plane_bits)
-        starts = 8 * row_bytes * at[:, None] + portable.plane_numbers(hashes) * plane_bits
+
+        def places(at: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, int, int]:
+            if shape == 0:  # noqa: B023
+                return at[order, None], 8 * row_bytes, plane_bits  # noqa: B023
+            return 256 * at[order, None] + portable.plane_numbers(hashes[order]), plane_bits, 0  # noqa: B023
+
         asked = rng.random((60, 64 * words)) < 0.7
         asked[:, units:] = False
         passed = np.packbits(asked, axis=1, bitorder="little").view(np.uint64)
         order = rng.permutation(60)[:50]
         before = passed.copy()
-        kernels.and_planes(rows, starts[order], order, passed)
+        kernels.and_planes(rows, *places(at, order), hashes[order], order, passed, is_first=is_first)
         found = np.unpackbits(passed.view(np.uint8), axis=1, bitorder="little")[:, :units].astype(bool)
         assert (found[order] == (asked[:, :units] & expected)[order]).all()
         others = np.setdiff1d(np.arange(60), order)
@@ -114,3 +121,18 @@ def test_portable_planes_are_made_some_rows_at_a_time(monkeypatch: pytest.Monkey
     rows = np.zeros(9 * 644 + SLACK, dtype=np.uint8)
     portable.to_planes(blocks, rows, 644, 20)
     assert rows[: 9 * 644].tobytes() == by_definition(blocks, 644, 20)
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 31, 504, 3200])
+def test_checksums_are_those_of_zlib(kernels: ModuleType, size: int) -> None:
+    rng = np.random.default_rng(size)
+    pieces = rng.integers(0, 256, (20, size + 4), dtype=np.uint8)
+    numbers = rng.integers(0, 2**40, 20)
+    seed = zlib.crc32(b"which tile")
+    found = np.empty(20, dtype=np.uint32)
+    kernels.crc32_of_pieces(pieces, size, numbers, seed, found)
+    covered = [
+        b"which tile" + int(n).to_bytes(8, "little") + row[:size].tobytes()
+        for n, row in zip(numbers, pieces, strict=True)
+    ]
+    assert found.tolist() == [zlib.crc32(text) for text in covered]

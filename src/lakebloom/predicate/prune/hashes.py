@@ -25,7 +25,7 @@ import pyarrow as pa
 from lakebloom.errors import UnsupportedTypeError
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.rows.decimals import decimal_array, rescaled
-from lakebloom.predicate.spark_types import Kind, SparkType, fits, spark_type
+from lakebloom.predicate.spark_types import Kind, SparkType, decode_all, fits, spark_type
 from lakebloom.predicate.tree import Literal
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.sbbf.kernels.single import hash_one
@@ -68,9 +68,17 @@ def to_probes(literals: Sequence[Literal], column_type: str) -> Probes | None:
     converted = _arrays(literals, column_type)
     if converted is None:
         return None
-    hashes, first = np.unique(np.concatenate([hash_array(array)[0] for array in converted]), return_index=True)
+    hashes, first = _distinct(np.concatenate([hash_array(array)[0] for array in converted]))
     values = pa.concat_arrays([stored_values(array) for array in converted])
     return Probes(hashes, values.take(pa.Array.from_buffers(pa.int64(), len(first), [None, pa.py_buffer(first)])))
+
+
+def _distinct(hashes: HashArray) -> tuple[HashArray, np.ndarray[Any, np.dtype[np.int64]]]:
+    """Return the distinct hashes, ascending, and where each was found. Of a million, ``np.unique`` takes longer."""
+    order = np.argsort(hashes)
+    ordered = hashes[order]
+    is_first = np.append(True, ordered[1:] != ordered[:-1])
+    return ordered[is_first], order[is_first]
 
 
 def to_hash(literal: Literal, column_type: str) -> int | None:
@@ -133,10 +141,13 @@ def _arrays(literals: Sequence[Literal], column_type: str) -> list[pa.Array] | N
         return None
     by_type: dict[str, list[Any]] = {}
     for literal in literals:
-        if literal.value is None:  # callers leave out NULL, which equals nothing
-            return None
-        by_type.setdefault(literal.type, []).append(literal.decoded())
-    arrays = [_convert(values, spark_type(name), spark_type(column_type), target) for name, values in by_type.items()]
+        by_type.setdefault(literal.type, []).append(literal.value)
+    if any(None in values for values in by_type.values()):  # callers leave out NULL, which equals nothing
+        return None
+    arrays = [
+        _convert(decode_all(spark_type(name), values), spark_type(name), spark_type(column_type), target)
+        for name, values in by_type.items()
+    ]
     converted = [array for array in arrays if array is not None]
     return converted if len(converted) == len(arrays) else None
 
@@ -168,7 +179,8 @@ def _exact(unscaled: list[int] | None, column: SparkType, target: pa.DataType) -
     if unscaled is None:
         return None
     if column.kind is Kind.INTEGER:
-        return plain_array(unscaled, target) if all(fits(number, column.bits) for number in unscaled) else None
+        in_range = not unscaled or (fits(min(unscaled), column.bits) and fits(max(unscaled), column.bits))
+        return plain_array(unscaled, target) if in_range else None
     limit = 10**column.precision
     return decimal_array(unscaled, target) if all(-limit < number < limit for number in unscaled) else None
 

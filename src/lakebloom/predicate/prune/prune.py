@@ -42,7 +42,6 @@ from lakebloom.predicate.spark_types import Kind, spark_type
 from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import Predicate
 from lakebloom.tables.columns import ColumnPath
-from lakebloom.tuning import MAX_LIST_VALUES
 
 __all__ = ["Pruned", "Pruner", "Resolver", "Unused", "Used", "can_match", "exact_name"]
 
@@ -99,14 +98,12 @@ def exact_name(column: ColumnPath) -> ColumnPath:
     return column
 
 
-def can_match(
-    predicate: Predicate, filters: UnitFilters, *, resolve: Resolver = exact_name, max_values: int = MAX_LIST_VALUES
-) -> Pruned:
+def can_match(predicate: Predicate, filters: UnitFilters, *, resolve: Resolver = exact_name) -> Pruned:
     """Tell which units can contain a row for which the predicate is TRUE. False is certain.
 
     Errors of the filters are not caught. For several sets of units make one ``Pruner``.
     """
-    return Pruner(predicate, resolve=resolve, max_values=max_values).can_match(filters)
+    return Pruner(predicate, resolve=resolve).can_match(filters)
 
 
 class Pruner:
@@ -120,12 +117,11 @@ class Pruner:
         predicate: Predicate,
         *,
         resolve: Resolver = exact_name,
-        max_values: int = MAX_LIST_VALUES,
         hopeless: float = math.inf,
     ) -> None:
         self._normal = normalise(predicate)
         self._resolve = resolve
-        self._values = _Values(max_values)
+        self._values = _Values()
         self._hopeless = hopeless
 
     @property
@@ -168,14 +164,11 @@ class _Plan(msgspec.Struct, frozen=True):
 class _Values:
     """The values of each leaf in each column type, made when first needed."""
 
-    def __init__(self, max_values: int) -> None:
-        self._max_values = max_values
+    def __init__(self) -> None:
         self._made: dict[tuple[int, str], Probes | Limit | bytes | Reason] = {}
 
     def probes(self, leaf: OneOf, column_type: str) -> Probes | Reason:
         """Return the values to look for, or the reason why there are none."""
-        if len(leaf.values) > self._max_values:
-            return Reason.IN_LIST_TOO_LONG
         made = self._made.get((id(leaf), column_type))  # ids stay valid: the Pruner owns this object and the leaves
         if made is None:
             made = to_probes(leaf.values, column_type) or why_kept(leaf.values, column_type)

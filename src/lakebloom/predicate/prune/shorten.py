@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lakebloom.predicate.prune.hashes import to_hash
+from lakebloom.predicate.prune.hashes import to_hash, to_hashes
 from lakebloom.predicate.tree import And, IsIn, Or, operands
 from lakebloom.tuning import LONG_LIST, SHORTENED_PAIRS
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakebloom.predicate.prune.prune import Resolver
-    from lakebloom.predicate.prune.unit_filters import BoolArray, IntArray
+    from lakebloom.predicate.prune.unit_filters import IntArray
     from lakebloom.predicate.tree import Literal, Predicate
     from lakebloom.sbbf.kernels import HashArray
     from lakebloom.store.segments import Segment
@@ -51,40 +51,44 @@ class Narrowing:
         self._predicate = predicate
         self._resolve = resolve
         self._lists = long_lists(predicate)
+        self._values = {id(leaf): _not_null(leaf) for leaf in self._lists}
         self._hashes: dict[tuple[int, str], HashArray | None] = {}
 
     def of_units(self, segment: Segment, units: IntArray) -> list[Predicate]:
-        """Return the shortened predicate for each of these units, all of which can match."""
-        step = max(1, SHORTENED_PAIRS // max(len(leaf.values) for leaf in self._lists))
-        parts = (units[start : start + step] for start in range(0, len(units), step))
-        return [shortened for part in parts for shortened in self._of_some(segment, part)]
-
-    def _of_some(self, segment: Segment, units: IntArray) -> list[Predicate]:
-        found: list[tuple[IsIn, BoolArray]] = []
+        """Return the shortened predicate for each of these ascending units, all of which can match."""
+        found: list[tuple[IsIn, list[IntArray | None]]] = []
         for leaf in self._lists:
             column = self._resolve(leaf.column)
             kind = None if column is None else segment.column_type(column)
             hashes = None if column is None or kind is None else self._of_leaf(leaf, kind)
             if column is not None and hashes is not None:
-                found.append((leaf, segment.which(column, hashes, units)))
-        return [self._cut(self._predicate, [(leaf, kept[:, i]) for leaf, kept in found]) for i in range(len(units))]
+                found.append((leaf, segment.shortlists(column, hashes, units, SHORTENED_PAIRS)))
+        return [self._cut(self._predicate, [(leaf, kept[i]) for leaf, kept in found]) for i in range(len(units))]
 
     def _of_leaf(self, leaf: IsIn, kind: str) -> HashArray | None:
         key = id(leaf), kind
         if key not in self._hashes:
-            hashes = [to_hash(value, kind) for value in _not_null(leaf)]
-            known = [h for h in hashes if h is not None]
-            self._hashes[key] = np.array(known, dtype=np.uint64) if len(known) == len(hashes) else None
+            self._hashes[key] = _hashes(self._values[id(leaf)], kind)
         return self._hashes[key]
 
-    def _cut(self, predicate: Predicate, found: Sequence[tuple[IsIn, BoolArray]]) -> Predicate:
+    def _cut(self, predicate: Predicate, found: Sequence[tuple[IsIn, IntArray | None]]) -> Predicate:
         for leaf, kept in found:
-            if predicate is leaf:
-                values = _not_null(leaf)
-                return IsIn(leaf.column, tuple(values[i] for i in np.flatnonzero(kept).tolist()))
+            if predicate is leaf and kept is not None:
+                values = self._values[id(leaf)]
+                return IsIn(leaf.column, tuple([values[i] for i in kept.tolist()]))
         if isinstance(predicate, And | Or):
             return type(predicate)(tuple([self._cut(child, found) for child in operands(predicate)]))
         return predicate
+
+
+def _hashes(values: Sequence[Literal], kind: str) -> HashArray | None:
+    """Return the hash of each value, None if one does not convert to the column's type."""
+    if len({value.type for value in values}) == 1:
+        hashes, converted = to_hashes(values, kind)  # values of one type stay in their order
+        return hashes if converted else None
+    each = [to_hash(value, kind) for value in values]
+    known = [h for h in each if h is not None]
+    return np.array(known, dtype=np.uint64) if len(known) == len(each) else None
 
 
 def _not_null(leaf: IsIn) -> list[Literal]:

@@ -27,6 +27,7 @@ _SOURCES = (
     ("lakebloom.sbbf.kernels", "extremes.py"),
     ("lakebloom.sbbf.kernels", "intrinsics.py"),
     ("lakebloom.sbbf.kernels", "planes_compiled.py"),
+    ("lakebloom.sbbf.kernels", "crc32_compiled.py"),
 )
 """All files that are compiled into a kernel."""
 

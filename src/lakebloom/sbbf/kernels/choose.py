@@ -55,10 +55,29 @@ class Kernels(Protocol):
     def from_planes(self, rows: ByteArray, row_bytes: int, plane_bits: int, blocks: WordArray) -> None:
         """Fill [num_rows, num_units, 8] blocks from such rows."""
 
-    def and_planes(self, rows: ByteArray, starts: OffsetArray, order: OffsetArray, passed: HashArray) -> None:
-        """AND eight planes into row ``order[n]`` of ``passed``, for each n; they start at the bits ``starts[n]``.
+    def and_planes(
+        self,
+        rows: ByteArray,
+        places: OffsetArray,
+        piece_bits: int,
+        plane_bits: int,
+        hashes: HashArray,
+        order: OffsetArray,
+        passed: HashArray,
+        *,
+        is_first: bool,
+    ) -> None:
+        """AND the eight planes of hash n into row ``order[n]`` of ``passed``, one bit for each unit in 64-bit words.
 
-        ``passed`` has one bit for each unit, in words of 64. Behind the last plane 16 bytes may be read.
+        ``places`` are the numbers of pieces in ``rows``: [n, 1] where a piece has all planes, which are ``plane_bits``
+        apart; [n, 8] where it has one. ``is_first``: most bits of ``passed`` are still set, so it pays to look at all
+        of them. Behind the last plane 16 bytes may be read.
+        """
+
+    def crc32_of_pieces(self, pieces: ByteArray, size: int, numbers: OffsetArray, seed: int, out: WordArray) -> None:
+        """Compute zlib's CRC-32 of the first ``size`` bytes of each row, behind its number in 8 bytes.
+
+        Each goes on from ``seed``, the CRC-32 of what comes before.
         """
 
 

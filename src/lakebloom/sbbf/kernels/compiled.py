@@ -16,6 +16,7 @@ import numpy as np
 
 from lakebloom.sbbf.kernels.addresses import address, writable
 from lakebloom.sbbf.kernels.cache import kernel
+from lakebloom.sbbf.kernels.crc32_compiled import crc32_of_pieces
 from lakebloom.sbbf.kernels.intrinsics import (
     contains_key,
     hash_stripes,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "and_planes",
     "check",
+    "crc32_of_pieces",
     "from_planes",
     "hash_fixed",
     "hash_floats",

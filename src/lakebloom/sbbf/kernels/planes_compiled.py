@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numba
 import numpy as np
 
+from lakebloom.sbbf.blocks import SALTS
 from lakebloom.sbbf.kernels.addresses import address, writable
 from lakebloom.sbbf.kernels.cache import kernel
 from lakebloom.sbbf.kernels.intrinsics import load_u8, load_u64, or_u64, store_u8, store_u64
@@ -20,8 +21,9 @@ from lakebloom.sbbf.kernels.intrinsics import load_u8, load_u64, or_u64, store_u
 if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import ByteArray, HashArray, OffsetArray, WordArray
 
-_INT, _ORDER = numba.int64, numba.int64[::1]
-_STARTS, _PASSED = numba.int64[:, ::1], numba.uint64[:, ::1]
+_INT, _ORDER, _HASHES = numba.int64, numba.int64[::1], numba.uint64[::1]
+_PLACES, _PASSED = numba.int64[:, ::1], numba.uint64[:, ::1]
+_SALTS = np.array(SALTS, dtype=np.uint64)
 _U64, _I64 = np.uint64, np.int64
 _ALL = np.uint64(2**64 - 1)
 _HALVES = tuple((np.int64(1 << n), np.uint64((2**64 - 1) // ((1 << (1 << n)) + 1))) for n in range(6))
@@ -157,32 +159,45 @@ def _from_planes_8(rows, num_rows, units, row_bytes, plane_bits, blocks):  # typ
                     store_u8(target, 32 * (first + unit) + byte, turned >> _U64(8 * unit))
 
 
-@kernel(_INT, _STARTS, _ORDER, _PASSED)
-def _and_planes(rows, starts, order, passed):  # type: ignore[no-untyped-def]
-    words = passed.shape[1]
-    for n in range(order.size):
-        i = order[n]
-        aligned = True
+@_inline
+def _and_dense(rows, starts, passed, i):  # type: ignore[no-untyped-def]
+    p0, p1, p2, p3 = starts[0] >> 3, starts[1] >> 3, starts[2] >> 3, starts[3] >> 3
+    p4, p5, p6, p7 = starts[4] >> 3, starts[5] >> 3, starts[6] >> 3, starts[7] >> 3
+    for word in range(passed.shape[1]):  # one loop over eight streams: LLVM takes several words at a time
+        at = 8 * word
+        first = load_u64(rows, p0 + at) & load_u64(rows, p1 + at)
+        second = load_u64(rows, p2 + at) & load_u64(rows, p3 + at)
+        third = load_u64(rows, p4 + at) & load_u64(rows, p5 + at)
+        fourth = load_u64(rows, p6 + at) & load_u64(rows, p7 + at)
+        passed[i, word] &= first & second & third & fourth
+
+
+@_inline
+def _and_sparse(rows, starts, passed, i):  # type: ignore[no-untyped-def]
+    for word in range(passed.shape[1]):
+        left = passed[i, word]
         for plane in range(8):
-            aligned = aligned and starts[n, plane] & 7 == 0
-        if aligned:
-            p0, p1, p2, p3 = starts[n, 0] >> 3, starts[n, 1] >> 3, starts[n, 2] >> 3, starts[n, 3] >> 3
-            p4, p5, p6, p7 = starts[n, 4] >> 3, starts[n, 5] >> 3, starts[n, 6] >> 3, starts[n, 7] >> 3
-            for word in range(words):  # one loop over eight streams: LLVM takes several words at a time
-                at = 8 * word
-                first = load_u64(rows, p0 + at) & load_u64(rows, p1 + at)
-                second = load_u64(rows, p2 + at) & load_u64(rows, p3 + at)
-                third = load_u64(rows, p4 + at) & load_u64(rows, p5 + at)
-                fourth = load_u64(rows, p6 + at) & load_u64(rows, p7 + at)
-                passed[i, word] &= first & second & third & fourth
-            continue
-        for word in range(words):
-            left = passed[i, word]
-            for plane in range(8):
-                if left == _U64(0):
-                    break
-                left &= _load_bits(rows, starts[n, plane] + 64 * word)
-            passed[i, word] = left
+            if left == _U64(0):
+                break
+            left &= _load_bits(rows, starts[plane] + 64 * word)
+        passed[i, word] = left
+
+
+@kernel(_INT, _PLACES, _INT, _INT, _HASHES, _ORDER, _PASSED, _INT)
+def _and_planes(rows, places, piece_bits, plane_bits, hashes, order, passed, dense):  # type: ignore[no-untyped-def]
+    starts = np.empty(8, np.int64)
+    one_piece = places.shape[1] == 1
+    for n in range(order.size):
+        key = hashes[n] & _U64(0xFFFFFFFF)
+        misaligned = _I64(0)
+        for word in range(8):
+            plane = 32 * word + _I64(((key * _SALTS[word]) & _U64(0xFFFFFFFF)) >> _U64(27))
+            starts[word] = places[n, 0 if one_piece else word] * piece_bits + plane * plane_bits
+            misaligned |= starts[word] & 7
+        if dense and misaligned == 0:
+            _and_dense(rows, starts, passed, order[n])
+        else:
+            _and_sparse(rows, starts, passed, order[n])
 
 
 def to_planes(blocks: WordArray, rows: ByteArray, row_bytes: int, plane_bits: int) -> None:
@@ -199,6 +214,25 @@ def from_planes(rows: ByteArray, row_bytes: int, plane_bits: int, blocks: WordAr
     turn(address(rows), num_rows, units, row_bytes, plane_bits, address(blocks))
 
 
-def and_planes(rows: ByteArray, starts: OffsetArray, order: OffsetArray, passed: HashArray) -> None:
-    """AND eight planes into some rows of ``passed``; see ``Kernels.and_planes``."""
-    _and_planes(address(rows), writable(starts), writable(order), passed)
+def and_planes(
+    rows: ByteArray,
+    places: OffsetArray,
+    piece_bits: int,
+    plane_bits: int,
+    hashes: HashArray,
+    order: OffsetArray,
+    passed: HashArray,
+    *,
+    is_first: bool,
+) -> None:
+    """AND the planes of each hash into a row of ``passed``; see ``Kernels.and_planes``."""
+    _and_planes(
+        address(rows),
+        np.require(places, np.int64, ["C", "W"]),
+        piece_bits,
+        plane_bits,
+        writable(hashes),
+        np.require(order, np.int64, ["C", "W"]),
+        passed,
+        int(is_first),
+    )

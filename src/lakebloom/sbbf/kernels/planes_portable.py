@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import zlib
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakebloom.sbbf.blocks import BITS_PER_BLOCK, BYTES_PER_BLOCK
+from lakebloom.sbbf.blocks import BITS_PER_BLOCK, BYTES_PER_BLOCK, SALTS
 from lakebloom.tuning import GATHERED_BYTES
 
 if TYPE_CHECKING:
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
 
     from lakebloom.sbbf.kernels import ByteArray, HashArray, OffsetArray, WordArray
 
-__all__ = ["and_planes", "from_planes", "to_planes"]
+__all__ = ["and_planes", "crc32_of_pieces", "from_planes", "plane_numbers", "to_planes"]
+
+_SALTS = np.array(SALTS, dtype=np.uint32)
+_FIRST_PLANES = 32 * np.arange(len(SALTS), dtype=np.int64)
 
 
 def to_planes(blocks: WordArray, rows: ByteArray, row_bytes: int, plane_bits: int) -> None:
@@ -47,12 +51,23 @@ def from_planes(rows: ByteArray, row_bytes: int, plane_bits: int, blocks: WordAr
         blocks[part] = np.ascontiguousarray(turned).view("<u4")
 
 
-def and_planes(rows: ByteArray, starts: OffsetArray, order: OffsetArray, passed: HashArray) -> None:
-    """AND eight planes into some rows of ``passed``; see ``Kernels.and_planes``."""
+def and_planes(
+    rows: ByteArray,
+    places: OffsetArray,
+    piece_bits: int,
+    plane_bits: int,
+    hashes: HashArray,
+    order: OffsetArray,
+    passed: HashArray,
+    *,
+    is_first: bool,
+) -> None:
+    """AND the planes of each hash into a row of ``passed``; see ``Kernels.and_planes``."""
     words = passed.shape[1]
+    starts = places * piece_bits + plane_numbers(hashes) * plane_bits
     if not (starts & 7).any():
-        for places, i in zip((starts >> 3).tolist(), order.tolist(), strict=True):
-            for place in places:
+        for at, i in zip((starts >> 3).tolist(), order.tolist(), strict=True):
+            for place in at:
                 passed[i] &= rows[place : place + 8 * words].view("<u8")
         return
     data = rows.data
@@ -62,6 +77,19 @@ def and_planes(rows: ByteArray, starts: OffsetArray, order: OffsetArray, passed:
             at = bit >> 3
             left &= int.from_bytes(data[at : at + 8 * words + 1], "little") >> (bit & 7)
         passed[i] = np.frombuffer(left.to_bytes(8 * words, "little"), dtype="<u8")
+
+
+def crc32_of_pieces(pieces: ByteArray, size: int, numbers: OffsetArray, seed: int, out: WordArray) -> None:
+    """Compute the checksum of each piece; see ``Kernels.crc32_of_pieces``."""
+    for i, (number, piece) in enumerate(zip(numbers.tolist(), pieces, strict=True)):
+        out[i] = zlib.crc32(piece[:size].data, zlib.crc32(number.to_bytes(8, "little"), seed))
+
+
+def plane_numbers(hashes: HashArray) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return the eight planes of a row that decide about each hash, [count, 8]."""
+    bits = (hashes.astype(np.uint32)[:, None] * _SALTS) >> np.uint32(27)
+    planes: np.ndarray[Any, np.dtype[np.int64]] = bits.astype(np.int64) + _FIRST_PLANES
+    return planes
 
 
 def _parts(num_rows: int, units: int) -> Iterator[slice]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakebloom.sbbf.blocks import SALTS
-from lakebloom.sbbf.kernels.planes_portable import and_planes, from_planes, to_planes
+from lakebloom.sbbf.kernels.planes_portable import and_planes, crc32_of_pieces, from_planes, plane_numbers, to_planes
 from lakebloom.sbbf.kernels.single import hash_one
 from lakebloom.sbbf.kernels.xxh64 import PRIMES
 from lakebloom.tuning import FEW_VALUES, GATHERED_BYTES, SHORT_BYTES
@@ -25,6 +25,7 @@ __all__ = [
     "block_numbers",
     "check",
     "contain",
+    "crc32_of_pieces",
     "from_planes",
     "hash_fixed",
     "hash_floats",
@@ -38,7 +39,6 @@ __all__ = [
 
 _P1, _P2, _P3, _P4, _P5 = (np.uint64(prime) for prime in PRIMES)
 _SALTS = np.array(SALTS, dtype=np.uint32)
-_FIRST_PLANES = 32 * np.arange(len(SALTS), dtype=np.int64)
 _INLINE_VIEW_BYTES = 12
 _ALL_FOUR = np.uint32(0x01010101)
 
@@ -158,13 +158,6 @@ def block_numbers(hashes: HashArray, num_blocks: int) -> np.ndarray[Any, np.dtyp
     """Return the block number of each hash."""
     numbers = ((hashes >> np.uint64(32)) * np.uint64(num_blocks)) >> np.uint64(32)
     return np.asarray(numbers, dtype=np.int64)
-
-
-def plane_numbers(hashes: HashArray) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return the eight planes of a row that decide about each hash, [count, 8]."""
-    bits = (hashes.astype(np.uint32)[:, None] * _SALTS) >> np.uint32(27)
-    planes: np.ndarray[Any, np.dtype[np.int64]] = bits.astype(np.int64) + _FIRST_PLANES
-    return planes
 
 
 def masks(hashes: HashArray) -> WordArray:

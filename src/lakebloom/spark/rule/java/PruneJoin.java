@@ -46,7 +46,7 @@ final class PruneJoin {
         }
         Set wanted = values(keys, type);
         if (wanted == null) {
-            return "IN_LIST_TOO_LONG";
+            return "TOO_MANY_KEYS";
         }
         LogicalPlan pruned = plan;
         for (Iterator it = known.iterator(); it.hasNext() && !wanted.isEmpty();) {
