@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from lakebloom.store.records import ConfigRecord, Granularity
 
-_GRANULARITIES = {name: f'did you mean granularity="{name}"?' for name in ("file", "row_group")} | {
+_NAMED = ("auto", "file", "row_group", "page")
+_GRANULARITIES = {name: f'did you mean granularity="{name}"?' for name in _NAMED} | {
     "rowgroup": 'did you mean granularity="row_group"?'
 }
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
@@ -31,20 +32,22 @@ class BloomIndexConfig:
     ``fpp`` is the false-positive rate of one filter. "auto" computes it from the number of units, so that a lookup
     opens 0.25 unnecessary units on average. ``expected_items`` is the number of distinct values per unit for which
     filters are sized; by default the values are counted. ``granularity`` is what one filter covers: a "file", a
-    "row_group", or a number of rows. ``global_filter`` also builds one filter over each whole column, for joins.
+    "row_group", one or more "page"s of the first column with at least 16,384 rows, or a number of rows. "auto" is pages
+    for files in which several such units fit, as long as the index stays small, and otherwise files.
+    ``global_filter`` also builds one filter over each whole column, for joins.
     ``allow_plaintext_filters`` allows indexing columns that are encrypted in Parquet files, read by Spark with the
     session's keys. The filters are not encrypted: everyone who can read the index can test which values a file may
     hold (docs/SECURITY.md).
 
     >>> BloomIndexConfig("by_user", ["user_id"]).granularity
-    'file'
+    'auto'
     """
 
     name: str
     columns: Sequence[str]
     fpp: float | Literal["auto"] = "auto"
     expected_items: int | None = None
-    granularity: Granularity = "file"
+    granularity: Granularity = "auto"
     global_filter: bool = False
     allow_plaintext_filters: bool = False
 
@@ -55,10 +58,10 @@ class BloomIndexConfig:
             self._set("fpp", rate_argument(self.fpp))
         if self.expected_items is not None:
             self._set("expected_items", _count("expected_items", self.expected_items))
-        if not isinstance(self.granularity, str) or self.granularity not in ("file", "row_group"):
+        if not isinstance(self.granularity, str) or self.granularity not in _NAMED:
             if isinstance(self.granularity, (bool, str)) or not hasattr(self.granularity, "__index__"):
                 raise InvalidArgumentError(
-                    'granularity must be "file", "row_group" or a number of rows',
+                    'granularity must be "auto", "file", "row_group", "page" or a number of rows',
                     found=kind_of(self.granularity),
                     hint=_GRANULARITIES.get(str(self.granularity).lower().replace(" ", "_").rstrip("s"), ""),
                 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.display.tables import Printable
 from lakebloom.errors import CorruptIndexError, IndexFormatError, IndexNotFoundError, NotFoundError, StorageError
+from lakebloom.index.granularity import granularity_of
 from lakebloom.sbbf import sizing
 from lakebloom.tables.columns import format_name
 
@@ -64,7 +65,7 @@ class IndexRecord(Printable):
             state=commit.state,
             version=commit.version,
             columns=tuple(format_name(column.path) for column in config.columns),
-            granularity=config.granularity,
+            granularity=granularity_of(commit),
             # Imported filters may have a higher rate than configured.
             fpp=max((s.fpp for s in segments), default=sizing.auto_fpp(1) if config.fpp is None else config.fpp),
             global_filter=config.global_filter,

@@ -24,7 +24,8 @@ REPAIR = "`lakebloom repair NAME` or lake.repair_index(name) repairs it; until t
 State: TypeAlias = Literal["active", "deleted", "removed"]
 """``removed``: the index is gone and its name is free. The commit stays so that version numbers go on from it."""
 Operation: TypeAlias = Literal["create", "replace", "refresh", "optimize", "delete", "restore", "repair", "remove"]
-Granularity: TypeAlias = Literal["file", "row_group"] | int
+Granularity: TypeAlias = Literal["auto", "file", "row_group", "page"] | int
+"""What one filter covers. "auto": pages where files have several units of them, otherwise files."""
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

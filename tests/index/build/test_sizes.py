@@ -131,7 +131,7 @@ def made_of(tmp_path: Path, keys: np.ndarray, **config: object) -> tuple[Lake, f
     """An index over these keys in one unit, and the bits it has for each of their distinct values."""
     lake = Lake(tmp_path, {"k": "bigint"})
     lake.write("f", {"k": pa.array(keys)})
-    lake.create(BloomIndexConfig(NAME, ["k"], fpp=0.01, **config))  # type: ignore[arg-type]
+    lake.create(BloomIndexConfig(NAME, ["k"], granularity="file", fpp=0.01, **config))  # type: ignore[arg-type]
     return lake, 8 * filter_bytes(lake, NAME) / len(np.unique(keys))
 
 

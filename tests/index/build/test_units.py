@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -11,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakebloom import BloomIndexConfig, col
+from lakebloom.errors import IndexTooLargeError
+from lakebloom.index import units
 from lakebloom.index.units import spans_of
 from lakebloom.store.records import TableRecord
 from lakebloom.tables.parquet.columns import RowGroupShape
@@ -91,6 +96,95 @@ def test_spans_cover_every_row_once(counts: list[int], granularity: Granularity)
         if isinstance(granularity, int) and start:
             assert span.row_group_start in overlapping
             assert span.row_group_start + span.row_group_count - 1 in overlapping
+
+
+@given(
+    counts=st.lists(st.integers(0, 60), max_size=5),
+    page_rows=st.integers(1, 12),
+    granularity=st.sampled_from(["page", "auto"]),
+)
+def test_units_of_pages(counts: list[int], page_rows: int, granularity: Granularity) -> None:
+    """They begin where a page begins, have enough rows if their row group has, and cover every row once."""
+    shapes = [RowGroupShape(sum(counts[:number]), count) for number, count in enumerate(counts)]
+    least, units.PAGE_UNIT_ROWS = units.PAGE_UNIT_ROWS, 10
+    try:
+        spans = spans_of(shapes, granularity, lambda group: range(0, counts[group], page_rows))
+    finally:
+        units.PAGE_UNIT_ROWS = least
+    assert sum(span.row_count for span in spans) == sum(counts)
+    if len(spans) == 1 and granularity == "auto":
+        assert spans[0].row_count == sum(counts)
+        return
+    for before, span in pairwise(spans):
+        assert before.row_start + before.row_count == span.row_start
+    for span in spans:
+        if not sum(counts):
+            continue
+        (group,) = range(span.row_group_start, span.row_group_start + span.row_group_count)
+        assert (span.row_start - shapes[group].row_start) % page_rows == 0
+        assert span.row_count >= min(10, counts[group])
+    if granularity == "auto":
+        assert sum(counts) >= 10 * len(spans)
+
+
+def large_file(lake: Lake, name: str, rows: int, **options: object) -> pa.Table:
+    keys = np.random.default_rng(rows).integers(0, 2**62, rows)
+    columns = {"k": keys, "s": pa.array([f"a text of some length {n}" for n in range(rows)])}
+    lake.write(name, columns, use_dictionary=False, **({"max_rows_per_page": 20_000} | options))
+    return pa.table(columns)
+
+
+@pytest.mark.parametrize("page_index", [True, False])
+def test_auto_takes_pages_of_large_files_and_whole_small_files(tmp_path: Path, *, page_index: bool) -> None:
+    lake = Lake(tmp_path, {"k": "bigint", "s": "string"})
+    large_file(lake, "small", 30_000, write_page_index=page_index)
+    lake.create(BloomIndexConfig(NAME, ["k"]))
+    assert lake.entry().config.granularity == "auto"
+    assert lake.open().index(NAME).granularity == "file"
+    assert [unit[1:5] for unit in facts(lake)] == [(0, 30_000, 0, 1)]
+    table = large_file(lake, "large", 150_000, row_group_size=90_000, write_page_index=page_index)
+    lake.refresh()
+    assert lake.open().index(NAME).granularity == "page"
+    # The last page of each row group is too short for a unit.
+    expected = [(0, 20_000), (20_000, 20_000), (40_000, 20_000), (60_000, 30_000)]
+    expected += [(90_000, 20_000), (110_000, 20_000), (130_000, 20_000)]
+    assert [unit[1:3] for unit in facts(lake) if unit[0] == "large"] == expected
+    row = 95_007
+    found = lake.open().lookup(NAME, col("k") == table["k"][row].as_py())
+    assert found.to_pylist() == table.slice(row, 1).to_pylist()
+    (candidate,) = lake.open().candidates(NAME, col("k") == table["k"][row].as_py()).to_pylist()
+    assert (candidate["row_start"], candidate["row_count"], candidate["row_groups"]) == (90_000, 20_000, [1])
+
+
+@pytest.fixture
+def small_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """A file of a hundred units, so that the rate of their filters is lower than that of one for the file."""
+    monkeypatch.setattr(units, "PAGE_UNIT_ROWS", 1000)
+    lake = Lake(tmp_path, {"k": "bigint", "s": "string"})
+    large_file(lake, "large", 200_000, max_rows_per_page=2000, write_batch_size=1000)
+    return lake
+
+
+def test_auto_takes_files_where_pages_would_make_the_index_too_large(small_pages: Lake) -> None:
+    lake = small_pages
+    by_page = lake.create(BloomIndexConfig(NAME, ["k"]))
+    assert by_page.units == 100
+    allowed = int(0.9 * by_page.bytes_written)
+    by_file = lake.create(BloomIndexConfig(NAME, ["k"]), replace=True, max_index_bytes=allowed)
+    assert by_file.units == 1
+    with pytest.raises(IndexTooLargeError):
+        lake.create(BloomIndexConfig(NAME, ["k"], granularity="page"), replace=True, max_index_bytes=allowed)
+
+
+def test_what_pages_cost_is_on_the_price_tag(small_pages: Lake) -> None:
+    lake = small_pages
+    tag = lake.open().price_index(str(lake.table), BloomIndexConfig(NAME, ["k"]))
+    assert (tag.granularity, tag.units) == ("page", 100)
+    assert 0 < tag.index_bytes_by_file < tag.index_bytes
+    assert re.search(r"index size +about .*: 14 bits a key, with one filter a file 11", str(tag))
+    by_file = lake.open().price_index(str(lake.table), BloomIndexConfig(NAME, ["k"], granularity="file"))
+    assert by_file.index_bytes == by_file.index_bytes_by_file == tag.index_bytes_by_file
+    assert "bits a key" not in str(by_file)
 
 
 def test_small_batches_make_no_difference(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +295,7 @@ def test_dictionaries_and_duplicates(lake: Lake) -> None:
     values = [f"country-{number % 7}" for number in range(50_000)]
     lake.write("a", {"s": pa.array(values).dictionary_encode()}, use_dictionary=True)
     lake.write("b", {"s": pa.array(["country-7"] * 1000)}, use_dictionary=False)
-    lake.create(BloomIndexConfig(NAME, ["s"], fpp=1e-6))
+    lake.create(BloomIndexConfig(NAME, ["s"], fpp=1e-6, granularity="file"))
     assert lake.kept(col("s") == "country-3") == {("a", 0)}
     assert lake.kept(col("s") == "country-7") == {("b", 0)}
     assert lake.kept(col("s") == "country-8") == set()

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
+from lakebloom.index import units
 from lakebloom.index.build.create import create_index
 from lakebloom.index.build.run import Workshop
 from lakebloom.index.catalog import Catalog
@@ -40,12 +41,13 @@ ROWS, GROUP, PAGE = 200_000, 100_000, 20_000
 
 @pytest.fixture
 def always_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages of the smallest row groups too."""
+    """Pages of the smallest row groups too, and units of few rows."""
     monkeypatch.setattr(kept_footers, "PAGED_ROWS", 0)
+    monkeypatch.setattr(units, "PAGE_UNIT_ROWS", 4)
 
 
 @pytest.mark.usefixtures("always_pages")
-@pytest.mark.parametrize("granularity", ["file", "row_group", 7])
+@pytest.mark.parametrize("granularity", ["file", "row_group", 7, "page", "auto"])
 def test_through_every_change_of_the_table(lake: Lake, granularity: str | int) -> None:
     options: dict[str, Any] = {"row_group_size": 12, "max_rows_per_page": 3, "write_batch_size": 3}
     for number in range(3):
@@ -67,7 +69,7 @@ VALUES = st.one_of(st.none(), st.integers(-3, 12))
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     files=st.lists(st.lists(VALUES, min_size=1, max_size=40), min_size=1, max_size=3),
-    granularity=st.one_of(st.sampled_from(["file", "row_group"]), st.integers(1, 9)),
+    granularity=st.one_of(st.sampled_from(["file", "row_group", "page", "auto"]), st.integers(1, 9)),
     row_group_size=st.integers(1, 30),
     page_rows=st.integers(1, 9),
     page_index=st.booleans(),

@@ -62,9 +62,9 @@ def create(
     fpp: Annotated[str, typer.Option(help="False-positive rate of a filter; auto depends on the number of units.")] = (
         "auto"
     ),
-    granularity: Annotated[str, typer.Option(help="What one filter covers: file, row_group, or a number of rows.")] = (
-        "file"
-    ),
+    granularity: Annotated[
+        str, typer.Option(help="What one filter covers: auto, file, row_group, page, or a number of rows.")
+    ] = "auto",
     expected_items: Annotated[
         int | None, typer.Option(help="Distinct values per unit, to size filters (default: counted).")
     ] = None,

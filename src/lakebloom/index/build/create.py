@@ -166,7 +166,7 @@ def _prepared(
             raise NoFilesError(
                 "there is nothing to index", found=f"no files in {', '.join(source.locations)}", hint="check the path"
             )
-        shape = shape_of(workshop, record, source, files)
+        shape = shape_of(workshop, record, source, files, files, from_embedded=from_embedded)
         plan = plan_build(workshop, record, source, files, files, shape, from_embedded=from_embedded)
         require_buildable(workshop, plan, source, files)
     return _Prepared(record, table, files, plan, PriceTag.of(record, source, files, shape, plan.fpp), found)
@@ -236,7 +236,7 @@ def require_something(result: BuildResult, num_files: int) -> None:
 
 
 def _resolved(config: BloomIndexConfig, table: TableRecord) -> ConfigRecord:
-    if config.granularity != "file" and table.format != PARQUET:
+    if config.granularity not in ("auto", "file") and table.format != PARQUET:
         raise InvalidArgumentError(
             f"{table.format} files have no row positions", found=f"granularity {config.granularity!r}",
             hint='use granularity="file"',

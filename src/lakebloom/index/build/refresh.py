@@ -228,7 +228,7 @@ class _Refresh:
         config, table = self._commit.config, self._table.record
         with self._phases.timed("plan"):
             try:
-                shape = shape_of(self._workshop, config, table, files)
+                shape = shape_of(self._workshop, config, table, files, self._listed, from_embedded=self._from_embedded)
             except LakebloomError:
                 shape = Shape(units=len(files), rows=0)  # the build will reject them all and say why
             return plan_build(

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lakebloom.errors import InvalidArgumentError
+from lakebloom.errors import IndexTooLargeError, InvalidArgumentError
 from lakebloom.index.build import estimate
 from lakebloom.index.build.plan import BuildPlan, BuildResult, shard_files
 from lakebloom.index.operation import discard
@@ -44,10 +44,21 @@ class Workshop:
     progress: Callable[[Progress], None] | None = None
 
 
-def shape_of(workshop: Workshop, config: ConfigRecord, table: TableRecord, files: Sequence[TableFile]) -> Shape:
-    """Return the estimated units and rows of some files. Raises the error of the first if none can be read."""
+def shape_of(
+    workshop: Workshop,
+    config: ConfigRecord,
+    table: TableRecord,
+    files: Sequence[TableFile],
+    all_files: Sequence[TableFile],
+    *,
+    from_embedded: bool = False,
+) -> Shape:
+    """Return the estimated units and rows of some of a table's files.
+
+    Raises the error of the first file if none can be read.
+    """
     if config.allow_plaintext_filters or not all(is_reachable(file.uri) for file in files):
-        if config.granularity != "file":
+        if config.granularity not in ("auto", "file"):
             raise InvalidArgumentError(
                 "files that only Spark can read cannot be divided into units",
                 found=f"granularity {config.granularity!r} for {files[0].uri}",
@@ -56,7 +67,47 @@ def shape_of(workshop: Workshop, config: ConfigRecord, table: TableRecord, files
         return Shape(units=len(files), rows=0)
     if table.format != PARQUET:
         return Shape(units=len(files), rows=0)
-    return sample_shape(files, _specs(config), config.granularity, table.access(workshop.catalog.options))
+    granularity = config.granularity
+    if granularity == "auto" and (from_embedded or config.expected_items is not None):
+        granularity = "file"  # filters of files, and a number of values for each
+    shape = sample_shape(files, _specs(config), granularity, table.access(workshop.catalog.options))
+    if granularity == "auto" and not _is_affordable(workshop, config, files, all_files, shape):
+        return by_file(shape, len(files))
+    return shape
+
+
+def by_file(shape: Shape, num_files: int) -> Shape:
+    """Return the shape of the same table with files as units."""
+    return replace(shape, units=num_files, granularity="file")
+
+
+def _is_affordable(
+    workshop: Workshop,
+    config: ConfigRecord,
+    files: Sequence[TableFile],
+    all_files: Sequence[TableFile],
+    shape: Shape,
+) -> bool:
+    try:
+        _rate(workshop, config, files, all_files, shape)
+    except IndexTooLargeError:
+        return False
+    return True
+
+
+def _rate(
+    workshop: Workshop,
+    config: ConfigRecord,
+    files: Sequence[TableFile],
+    all_files: Sequence[TableFile],
+    shape: Shape,
+) -> float:
+    """Return the rate of the filters. Raises IndexTooLargeError."""
+    share = len(files) / len(all_files)
+    fpp = sizing.auto_fpp(round(shape.units / share)) if config.fpp is None else config.fpp
+    expected = estimate.filter_bytes(shape, len(config.columns), fpp, config.expected_items)
+    estimate.require_size(round(expected / share), sum(file.size_bytes for file in all_files), workshop.settings)
+    return fpp
 
 
 def plan_build(
@@ -70,14 +121,11 @@ def plan_build(
     from_embedded: bool = False,
 ) -> BuildPlan:
     """Return the plan to index some of a table's files. Raises IndexTooLargeError."""
-    share = len(files) / len(all_files)
-    fpp = sizing.auto_fpp(round(shape.units / share)) if config.fpp is None else config.fpp
-    expected = estimate.filter_bytes(shape, len(config.columns), fpp, config.expected_items)
-    estimate.require_size(round(expected / share), sum(file.size_bytes for file in all_files), workshop.settings)
+    fpp = _rate(workshop, config, files, all_files, shape)
     return BuildPlan(
         index_uri=workshop.catalog.storage_uri(config.name),
         columns=_specs(config),
-        granularity=config.granularity,
+        granularity=shape.granularity if config.granularity == "auto" else config.granularity,
         fpp=fpp,
         expected_items=config.expected_items,
         access=table.access(workshop.catalog.options),
@@ -99,7 +147,7 @@ def require_importable(config: ConfigRecord, table: TableRecord) -> None:
     found, hint = "", ""
     if table.format != PARQUET or not all(map(is_reachable, table.locations)):
         found, hint = f"{table.format} files in {table.locations[0]}", "Parquet files that Python can open"
-    elif config.granularity not in ("file", "row_group"):
+    elif config.granularity not in ("auto", "file", "row_group"):
         found, hint = f"granularity {config.granularity!r}", 'granularity="row_group"; files have a filter for each'
     elif config.global_filter:
         found, hint = "global_filter=True", "an index without one; it needs the values themselves"

@@ -134,7 +134,9 @@ class _Attempt:
         numbers: Sequence[int],
         imported: Mapping[int, Sequence[ImportedFilter]],
     ) -> None:
-        spans = enumerate(spans_of(columns.row_groups, self._plan.granularity))
+        with _skipping(file):
+            units = spans_of(columns.row_groups, self._plan.granularity, columns.page_starts)
+        spans = enumerate(units)
         number, span = next(spans)
         rows_left = span.row_count
         self._begin(number, imported)

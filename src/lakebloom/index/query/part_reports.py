@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from lakebloom.index.granularity import granularity_of
 from lakebloom.index.query.scan_reports import (
     PartReport,
     unit_name,
@@ -68,7 +69,7 @@ def _counted(pruned: Pruned, number: int, here: BoolArray | None) -> Used:
 
 
 def _unit_of(answer: PrunedFiles) -> str:
-    return "file" if answer.snapshot is None else unit_name(answer.snapshot.commit.config.granularity)
+    return "file" if answer.snapshot is None else unit_name(granularity_of(answer.snapshot.commit))
 
 
 def _answered_first(parts: Sequence[PartReport]) -> tuple[PartReport, ...]:

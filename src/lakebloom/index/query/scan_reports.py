@@ -319,7 +319,8 @@ def _counted(number: int, noun: str) -> str:
 def unit_name(granularity: str | int) -> str:
     """Return the usual name of a unit of this granularity.
 
-    >>> unit_name("row_group"), unit_name(8192)
-    ('row group', 'zone')
+    >>> unit_name("row_group"), unit_name("page"), unit_name(8192)
+    ('row group', 'page range', 'zone')
     """
-    return "zone" if isinstance(granularity, int) else granularity.replace("_", " ")
+    names = {"row_group": "row group", "page": "page range"}
+    return "zone" if isinstance(granularity, int) else names.get(granularity, granularity)

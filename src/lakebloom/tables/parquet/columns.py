@@ -7,6 +7,7 @@ have is NULL in every row, and so is a struct's leaf where the struct is NULL.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,7 +19,9 @@ from lakebloom.tables.columns import ColumnPath, arrow_type, format_name
 from lakebloom.tables.parquet.batches import plan_batches
 from lakebloom.tables.parquet.calendars import require_trusted, trusted_values
 from lakebloom.tables.parquet.footer import read_arrow_footer
-from lakebloom.tables.parquet.open import open_source, parquet_file, reading
+from lakebloom.tables.parquet.open import open_source, page_bytes, parquet_file, reading
+from lakebloom.tables.parquet.pages.file_pages import FilePages
+from lakebloom.tables.parquet.pages.locations import UnpagedError
 from lakebloom.tables.parquet.paths import find_leaf
 from lakebloom.tables.parquet.types import convert, require_readable
 from lakebloom.tuning import BATCH_ROWS
@@ -116,6 +119,24 @@ class ParquetColumns:
         groups = [self._metadata.row_group(i) for i in range(self._metadata.num_row_groups)]
         present = [leaf for leaf in self._leaves if leaf is not None]
         return sum(group.column(leaf.number).total_compressed_size for group in groups for leaf in present)
+
+    def page_starts(self, row_group: int) -> list[int]:
+        """Return the rows of a row group, counted within it, at which pages of the first column begin.
+
+        Empty where that is not known: the file does not have the column, or pages cannot be told apart.
+        """
+        leaf = self._leaves[0]
+        if leaf is None:
+            return []
+        try:
+            starts: list[int] = self._pages.page_starts(page_bytes(self._source), row_group, leaf.number)[:-1].tolist()
+        except UnpagedError:
+            return []
+        return starts
+
+    @cached_property
+    def _pages(self) -> FilePages:
+        return FilePages(self._footer, self._readers[()].schema_arrow)
 
     def close(self) -> None:
         """Close the file. Arrays that were read stay valid."""
