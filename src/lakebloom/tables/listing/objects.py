@@ -12,6 +12,7 @@ import obstore
 from lakebloom.errors import AccessDeniedError, NotFoundError
 from lakebloom.storage.objects.clients import connect
 from lakebloom.storage.objects.errors import translated
+from lakebloom.storage.protocol import StoredFile
 from lakebloom.storage.uri import split
 from lakebloom.tables.file_identity import TableFile, etag_tag
 from lakebloom.tables.listing import glob
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from lakebloom.tables.formats.recognise import Owners
 
-__all__ = ["client_and_key", "expand", "find_below", "first_below", "stat_file"]
+__all__ = ["client_and_key", "expand", "find_below", "first_below", "names_after", "stat_file"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -129,6 +130,21 @@ def stat_file(uri: str, options: Mapping[str, str]) -> TableFile | None:
 def file_of(uri: str, meta: ObjectMeta) -> TableFile:
     """Return the identity of the object at a canonical URI, of which the store told this."""
     return TableFile(uri, meta["size"], _mtime_ms(meta), _tag(meta))
+
+
+def names_after(uri: str, start: str, options: Mapping[str, str]) -> Iterator[StoredFile]:
+    """Yield the objects directly below a canonical URI whose names come behind ``start`` in the order of their bytes.
+
+    S3, GCS and stores like them begin to list there; the others list everything, and leave out what is before.
+    """
+    store, key = client_and_key(uri, options)
+    prefix = f"{key}/" if key else ""
+    with translated(f"could not list {uri}", options):
+        for batch in obstore.list(store, key or None, offset=prefix + start or None, chunk_size=LISTED_AT_ONCE):
+            for meta in batch:
+                name = meta["path"][len(prefix) :]
+                if "/" not in name:
+                    yield StoredFile(name, meta["size"], _mtime_ms(meta))
 
 
 def _list(store: ObjectStore, key: str) -> Iterator[ObjectMeta]:

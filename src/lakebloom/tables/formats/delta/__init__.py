@@ -1,0 +1,1 @@
+"""Tables of Delta Lake, read from their logs without Spark and without Delta's own libraries."""

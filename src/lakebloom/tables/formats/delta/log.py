@@ -1,0 +1,181 @@
+"""The log of a Delta table: its newest version, and those before it.
+
+The first question lists the log and reads a checkpoint and the commits after it. From then on the last state is kept,
+and one small request asks for the commit after it: nothing else is read where nothing is new. Once a minute the log is
+listed again, because the commit that is asked for may have been cleaned up behind a later checkpoint. A table that was
+removed and made anew in the same place is noticed by the file of the last known commit, before newer commits are added
+to the state of the old table.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from lakebloom.errors import InvalidArgumentError, NotFoundError
+from lakebloom.locks import new_lock
+from lakebloom.storage import open_storage
+from lakebloom.tables.file_identity import is_object, is_reachable, is_same
+from lakebloom.tables.formats.delta.actions import parse_actions
+from lakebloom.tables.formats.delta.checkpoints import read_checkpoint
+from lakebloom.tables.formats.delta.log_files import LOG, commit_name, list_log, require_no_gap
+from lakebloom.tables.formats.delta.snapshot import DeltaSnapshot
+from lakebloom.tables.formats.delta.state import StateBuilder
+from lakebloom.tables.formats.delta.times import version_at
+from lakebloom.tables.listing.listing import stat_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.formats.delta.log_files import LogFiles
+    from lakebloom.tables.formats.delta.state import State
+
+__all__ = ["DeltaLog"]
+
+_LISTED_AGAIN_S = 60.0
+"""After so long it is not enough that the next commit is not there."""
+
+
+class DeltaLog:
+    """The log at a table's canonical URI. Threads may share it."""
+
+    def __init__(
+        self, table_uri: str, options: Mapping[str, str] | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        if not is_reachable(table_uri):
+            raise InvalidArgumentError(
+                f"{table_uri} can only be reached through Spark",
+                hint="use a local path, s3://, gs://, az:// or abfs://",
+            )
+        self.table_uri = table_uri
+        self._options = {} if table_uri.startswith("file:") else dict(options or {})
+        self._storage = open_storage(f"{table_uri}/{LOG}", self._options)
+        self._clock = clock
+        self._lock = new_lock()
+        self._kept: _Kept | None = None
+
+    def newest(self) -> DeltaSnapshot:
+        """Return the newest version; the same object as long as there is no newer one.
+
+        Raises NotFoundError where there is no log, UnsupportedSourceError for a table that must not be read (see
+        ``features``) or whose log has a gap, and DataFileError for a log that is damaged.
+        """
+        with self._lock:
+            kept = self._kept
+        if kept is None or self._clock() - kept.listed_at > _LISTED_AGAIN_S:
+            return self._keep(kept, self._listed(kept))
+        next_file = self._stat(kept.version + 1)
+        # On an object store each look is a request: the known commit is looked at only where there is a newer one.
+        if (next_file is not None or not is_object(self.table_uri)) and self._is_replaced(kept):
+            return self._keep(kept, self._listed(None))
+        return kept.snapshot if next_file is None else self._keep(kept, self._followed(kept))
+
+    def at(self, version: int) -> DeltaSnapshot:
+        """Return a version. Raises NotFoundError for one that is not there, and the errors of ``newest``."""
+        if version < 0:
+            raise InvalidArgumentError("a version must not be negative", found=version)
+        newest = self.newest()
+        if version == newest.version:
+            return newest
+        files = list_log(self.table_uri, self._options, whole=True)
+        return self._snapshot(self._read(files, version))
+
+    def at_timestamp(self, timestamp_ms: int) -> DeltaSnapshot:
+        """Return the version that was the newest at a time. Raises NotFoundError where there was none yet."""
+        newest = self.newest()
+        files = list_log(self.table_uri, self._options, whole=True)
+        return self.at(version_at(newest, files, self._storage, timestamp_ms))
+
+    def _listed(self, kept: _Kept | None) -> _Kept:
+        """Return the newest version according to a listing, from a known one on where that is possible."""
+        listed_at = self._clock()
+        files = list_log(self.table_uri, self._options)
+        newest = files.newest
+        assert newest is not None
+        if kept is None or newest < kept.version or self._is_replaced(kept):
+            file = self._stat(newest)
+            return self._followed(_Kept(self._snapshot(self._read(files, newest)), file, listed_at))
+        if newest > kept.version:
+            file = self._stat(newest)
+            return self._followed(_Kept(self._snapshot(self._read(files, newest, kept.state)), file, listed_at))
+        return self._followed(kept._replace(listed_at=listed_at))
+
+    def _read(self, files: LogFiles, version: int, known: State | None = None) -> State:
+        newest = files.newest
+        if newest is None or version > newest:
+            raise self._missing(files, version)
+        checkpoint = files.checkpoint_of(version)
+        if known is not None and (checkpoint is None or checkpoint.version <= known.version):
+            require_no_gap(self.table_uri, files, known.version + 1, version)
+            builder, first = StateBuilder(self.table_uri, known), known.version + 1
+        elif checkpoint is not None:
+            require_no_gap(self.table_uri, files, checkpoint.version + 1, version)
+            builder, first = StateBuilder(self.table_uri), checkpoint.version + 1
+            uri = f"{self._storage.uri}/{checkpoint.names[0]}"
+            builder.apply(uri, read_checkpoint(self.table_uri, checkpoint, self._options))
+        else:
+            if 0 not in files.commits and files.readable:
+                raise self._missing(files, version)
+            require_no_gap(self.table_uri, files, 0, version)
+            builder, first = StateBuilder(self.table_uri), 0
+        for number in range(first, version + 1):
+            self._apply(builder, number)
+        return builder.finish(version)
+
+    def _followed(self, kept: _Kept) -> _Kept:
+        """Return the newest version that is reached by reading the commits after one."""
+        builder, version, file = StateBuilder(self.table_uri, kept.state), kept.version, kept.file
+        while (next_file := self._stat(version + 1)) is not None:
+            self._apply(builder, version + 1)
+            version, file = version + 1, next_file
+        if version == kept.version:
+            return kept
+        return _Kept(self._snapshot(builder.finish(version)), file, kept.listed_at)
+
+    def _apply(self, builder: StateBuilder, version: int) -> None:
+        name = commit_name(version)
+        uri = f"{self._storage.uri}/{name}"
+        builder.apply(uri, parse_actions(uri, self._storage.read(name)))
+
+    def _stat(self, version: int) -> TableFile | None:
+        return stat_file(f"{self._storage.uri}/{commit_name(version)}", self._options)
+
+    def _is_replaced(self, kept: _Kept) -> bool:
+        """Tell whether the last commit is another file by now: the table was made anew in the same place."""
+        now = self._stat(kept.version)
+        return kept.file is not None and now is not None and not is_same(kept.file, now)
+
+    def _keep(self, before: _Kept | None, found: _Kept) -> DeltaSnapshot:
+        with self._lock:
+            if self._kept is before or self._kept is None:
+                self._kept = found  # otherwise another thread was quicker
+        return found.snapshot
+
+    def _snapshot(self, state: State) -> DeltaSnapshot:
+        return DeltaSnapshot(self.table_uri, self._options, state)
+
+    def _missing(self, files: LogFiles, version: int) -> NotFoundError:
+        readable = files.readable
+        return NotFoundError(
+            f"the Delta table {self.table_uri} has no version {version}",
+            found=f"versions {readable[0]} to {readable[-1]}" if readable else "no version that can be read",
+            hint="the log keeps versions for delta.logRetentionDuration; choose one of these",
+        )
+
+
+class _Kept(NamedTuple):
+    """The newest version as far as it is known."""
+
+    snapshot: DeltaSnapshot
+    file: TableFile | None
+    """The file of its commit, as it was before it was read; None where only a checkpoint is left."""
+    listed_at: float
+
+    @property
+    def state(self) -> State:
+        return self.snapshot.state
+
+    @property
+    def version(self) -> int:
+        return self.snapshot.version
