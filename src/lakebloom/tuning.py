@@ -133,6 +133,10 @@ KEPT_SCHEMAS = 100
 """Different schemas of a table's files whose way of being read is remembered. Bounds memory."""
 KEPT_VIEWS = 8
 """Sets of columns remembered for each footer. Bounds memory."""
+KEPT_VECTORS = 256
+"""Deletion vectors that stay read. Bounds memory."""
+KEPT_LOGS = 16
+"""Tables with a log whose last state is kept, so that a newer version costs only its own commits. Bounds memory."""
 
 # ---------------------------------------------------------------- building
 

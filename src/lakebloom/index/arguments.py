@@ -11,15 +11,18 @@ import datetime
 import functools
 import numbers
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from lakebloom.calls import wrong_call
 from lakebloom.errors import IndexNotFoundError, InvalidArgumentError
+from lakebloom.index.as_of import AsOf
 
-__all__ = ["KINDS", "column_list", "kind_of", "typed_arguments"]
+__all__ = ["KINDS", "as_of_arguments", "column_list", "kind_of", "typed_arguments"]
 
 ClassT = TypeVar("ClassT", bound=type)
+_MILLISECOND = datetime.timedelta(milliseconds=1)
 _CONFIG = 'BloomIndexConfig("by_user", ["user_id"])'
 
 
@@ -126,6 +129,31 @@ def kind_of(value: object) -> str:
 def column_list(columns: Any) -> Any:
     """Return names of columns as a list, also for a single name; None stays None."""
     return [columns] if isinstance(columns, str) else columns
+
+
+def as_of_arguments(version: Any, timestamp: Any) -> AsOf:
+    """Return which version of a table is asked for. Raises InvalidArgumentError.
+
+    >>> as_of_arguments(None, "1970-01-01T00:00:01Z").timestamp_ms
+    1000
+    """
+    if version is not None and timestamp is not None:
+        raise InvalidArgumentError("give a version or a timestamp, not both", found=f"{version} and {timestamp}")
+    if version is not None and (not _is_count(version) or version < 0):
+        raise InvalidArgumentError("version must be a number from 0 on", found=kind_of(version), hint="version=7")
+    if timestamp is None:
+        return AsOf(None if version is None else int(version))
+    hint = 'timestamp="2024-05-01T12:00:00Z", or a datetime with a time zone'
+    try:
+        # Before 3.11 Python does not read the Z.
+        moment = (
+            datetime.datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", timestamp)) if _is_text(timestamp) else timestamp
+        )
+    except ValueError:
+        raise InvalidArgumentError("timestamp is not a time", found=kind_of(timestamp), hint=hint) from None
+    if not isinstance(moment, datetime.datetime) or moment.tzinfo is None:
+        raise InvalidArgumentError("timestamp must be a time with a time zone", found=kind_of(timestamp), hint=hint)
+    return AsOf(None, (moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)) // _MILLISECOND)
 
 
 def typed_arguments(cls: ClassT) -> ClassT:

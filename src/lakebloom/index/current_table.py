@@ -1,7 +1,8 @@
 """The table of an index as its owner describes it now: where it is, its columns, and the partitions of a catalog.
 
 The owner of a path is the file system. The owner of a catalog table is the catalog, which only Spark can query; without
-Spark it is what the catalog said when the index was built or refreshed (docs/LOOKUPS.md).
+Spark it is what the catalog said when the index was built or refreshed (docs/LOOKUPS.md). The owner of a table with a
+log is the log, and nobody else is asked.
 """
 
 from __future__ import annotations
@@ -9,25 +10,30 @@ from __future__ import annotations
 import base64
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 
-from lakebloom.errors import NotFoundError
+from lakebloom.errors import NotFoundError, UnsupportedSourceError
+from lakebloom.index.as_of import NEWEST, AsOf
 from lakebloom.store.partition_lists import write_partitions
-from lakebloom.store.records import TableRecord
+from lakebloom.store.records import SnapshotRecord, TableRecord
+from lakebloom.tables.formats.logs import delta_log
 from lakebloom.tables.formats.partition_list import PartitionList, Values
-from lakebloom.tables.listing.glob import fixed_part
+from lakebloom.tables.listing.glob import escape, fixed_part
 from lakebloom.tables.listing.listing import list_files, require_plain_locations
+from lakebloom.tables.spark_schema import parse_struct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.storage import Storage
     from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.formats.table_snapshot import DataFile, TableSnapshot
     from lakebloom.tables.listing.inotify import Watch
 
-__all__ = ["CurrentTable", "places_of", "recorded_table"]
+__all__ = ["NEWEST", "AsOf", "CurrentTable", "delta_record", "described", "logged_table", "places_of", "recorded_table"]
 
 
 class _Travelling(msgspec.Struct, frozen=True):
@@ -36,10 +42,12 @@ class _Travelling(msgspec.Struct, frozen=True):
 
 
 class CurrentTable(NamedTuple):
-    """A table. ``partitions`` is None if it consists of all files below its locations."""
+    """A table. ``partitions`` and ``snapshot`` are None if it consists of all files below its locations."""
 
     record: TableRecord
     partitions: PartitionList | None = None
+    snapshot: TableSnapshot | None = None
+    """The version of a table with a log."""
 
     @property
     def locations(self) -> tuple[str, ...]:
@@ -53,11 +61,13 @@ class CurrentTable(NamedTuple):
 
     def list_files(
         self, options: Mapping[str, str], watch: Watch | None = None, *, look_above: bool = True
-    ) -> list[TableFile]:
+    ) -> Sequence[TableFile]:
         """Return its files, sorted by URI. Raises what ``lakebloom.tables.listing.listing.list_files`` raises.
 
         The location of a catalog table may not exist yet: then it has no files.
         """
+        if self.snapshot is not None:
+            return self.snapshot.files
         if self.partitions is not None:
             return self.partitions.list_files(options, watch, look_above=look_above)
         try:
@@ -71,10 +81,18 @@ class CurrentTable(NamedTuple):
 
     def require_plain(self, options: Mapping[str, str] | None) -> None:
         """Raise UnsupportedSourceError if it belongs to Delta Lake, Iceberg or Hudi by now. Lists only markers."""
-        require_plain_locations(self.locations, options)
+        if self.snapshot is None:
+            require_plain_locations(self.locations, options)
+
+    @property
+    def logged(self) -> Mapping[str, DataFile] | None:
+        """The files of a table with a log, by URI; None for any other table."""
+        return None if self.snapshot is None else self.snapshot.data_files
 
     def may_hold(self, uri: str) -> bool:
-        """Tell by its name whether an indexed file can be one of the table's."""
+        """Tell by its name whether an indexed file can be one of the table's. A log knows; a name may mislead."""
+        if self.snapshot is not None:
+            return uri in self.snapshot.data_files
         if self.partitions is not None:
             return uri in self.partitions
         if self.record.catalog is None:
@@ -104,9 +122,61 @@ class CurrentTable(NamedTuple):
         return self.record.with_partitions(record)
 
 
-def recorded_table(snapshot: Snapshot) -> CurrentTable:
-    """Return the table as the last build or refresh found it."""
+def recorded_table(snapshot: Snapshot, options: Mapping[str, str] | None = None) -> CurrentTable:
+    """Return the table as the last build or refresh found it; a table with a log as its log describes it now.
+
+    ``options`` are those of the object store of such a table.
+    """
+    if snapshot.commit.table.snapshot is not None:
+        return logged_table(snapshot.commit.table, options or {})
     return CurrentTable(snapshot.commit.table, snapshot.partitions)
+
+
+def logged_table(table: TableRecord, options: Mapping[str, str], as_of: AsOf = NEWEST) -> CurrentTable:
+    """Return a table with a log as its log describes it.
+
+    Raises the errors of ``lakebloom.tables.formats.delta.log.DeltaLog``, and UnsupportedSourceError for a table
+    without a log that is asked for a version.
+    """
+    if table.snapshot is None:
+        if as_of == NEWEST:
+            return CurrentTable(table)
+        raise UnsupportedSourceError(
+            "only tables with a log have versions",
+            found=f"a directory of {table.format} files",
+            hint="leave version and timestamp out",
+        )
+    log = delta_log(fixed_part(table.locations[0]), options)
+    if as_of.version is not None:
+        snapshot = log.at(as_of.version)
+    elif as_of.timestamp_ms is not None:
+        snapshot = log.at_timestamp(as_of.timestamp_ms)
+    else:
+        snapshot = log.newest()
+    kept = _tables.get(snapshot)
+    if kept is None or kept[0] != table:
+        _tables[snapshot] = kept = table, CurrentTable(described(table, snapshot), None, snapshot)
+    return kept[1]
+
+
+_tables: WeakKeyDictionary[TableSnapshot, tuple[TableRecord, CurrentTable]] = WeakKeyDictionary()
+
+
+def delta_record(table_uri: str, options: Mapping[str, str]) -> TableRecord:
+    """Return the record of the Delta table at a canonical URI. Raises the errors of ``logged_table``."""
+    table = TableRecord(format="parquet", locations=(escape(table_uri),))
+    return described(table, delta_log(table_uri, options).newest())
+
+
+def described(table: TableRecord, snapshot: TableSnapshot) -> TableRecord:
+    """Return the record of a table as a version of its log describes it."""
+    found = SnapshotRecord("delta", snapshot.table_id, snapshot.version, snapshot.mapping)
+    return msgspec.structs.replace(
+        table,
+        schema_json=parse_struct(snapshot.schema_json).to_json(),
+        partition_columns=snapshot.partition_columns,
+        snapshot=found,
+    )
 
 
 def places_of(table: TableRecord) -> list[str]:

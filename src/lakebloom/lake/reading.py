@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from lakebloom.errors import (
     StorageError,
 )
-from lakebloom.index.arguments import column_list
+from lakebloom.index.arguments import as_of_arguments, column_list
+from lakebloom.index.as_of import NEWEST
+from lakebloom.index.current_table import logged_table
 from lakebloom.index.query.reader import candidate_table
 from lakebloom.lake.state import LakeState
 
@@ -19,6 +21,7 @@ from lakebloom.lake.state import LakeState
 if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
+    from datetime import datetime
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -105,18 +108,24 @@ class Reading(LakeState):
         limit: int | None = None,
         *,
         unindexed: Unindexed = "scan",
+        version: int | None = None,
+        timestamp: datetime | str | None = None,
     ) -> pa.Table:
         """Return the rows that match the predicate, as a full scan would.
 
         ``unindexed`` says what to do with files that are new or changed since they were indexed: read them in full
         ("scan"), leave them out ("skip"), or raise an error ("error").
+
+        A Delta table is read in its newest version, in another ``version``, or in the one that was the newest at a
+        ``timestamp``: a datetime with a time zone, or a text such as "2024-05-01T12:00:00Z".
         """
-        predicate = self._predicate(name, predicate)
+        as_of = as_of_arguments(version, timestamp)
+        predicate = self._predicate(name, predicate, as_of)
         if name not in self._lookups:
             from lakebloom.index.lookup.lookup import Lookups
 
             self._lookups[name] = Lookups(self._reader(name), self._current)
-        return self._lookups[name].rows(predicate, column_list(columns), limit, unindexed)
+        return self._lookups[name].rows(predicate, column_list(columns), limit, unindexed, as_of)
 
     def register_source(self) -> None:
         """Register ``spark.read.format("lakebloom").load(name)`` with the session; works on Spark Connect too.
@@ -133,9 +142,20 @@ class Reading(LakeState):
         self._registered = True
 
     def read(
-        self, name: str, predicate: Predicate | str | None = None, columns: Sequence[str] | None = None
+        self,
+        name: str,
+        predicate: Predicate | str | None = None,
+        columns: Sequence[str] | None = None,
+        *,
+        version: int | None = None,
+        timestamp: datetime | str | None = None,
     ) -> DataFrame:
-        """Return the rows that match the predicate as a DataFrame, read through the index by the data source."""
+        """Return the rows that match the predicate as a DataFrame, read through the index by the data source.
+
+        A Delta table is read in the version that is the newest now, or in the one that ``version`` or ``timestamp``
+        names, as in ``lookup``.
+        """
+        as_of = as_of_arguments(version, timestamp)
         from lakebloom.spark.versions import require_data_source
 
         require_data_source()
@@ -144,9 +164,12 @@ class Reading(LakeState):
         spark, _ = self._workshop(None)
         if not self._registered or self._catalog.options:  # another object may have registered its options since
             self.register_source()
-        chosen = None if predicate is None else self._predicate(name, predicate)
+        chosen = None if predicate is None else self._predicate(name, predicate, as_of)
         snapshot = self._reader(name).snapshot()
-        changed = changed_table(snapshot, self._current)
+        if as_of == NEWEST:
+            changed = changed_table(snapshot, self._current)
+        else:
+            changed = logged_table(snapshot.commit.table, self._catalog.options, as_of)
         table = snapshot.commit.table if changed is None else changed.record
         limit_ms = self._settings().query_timeout_ms
         frame = load(

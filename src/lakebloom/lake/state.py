@@ -12,8 +12,9 @@ from lakebloom.errors import (
     UnsupportedSessionError,
     UnsupportedSourceError,
 )
+from lakebloom.index.as_of import NEWEST
 from lakebloom.index.catalog import Catalog
-from lakebloom.index.current_table import recorded_table
+from lakebloom.index.current_table import logged_table, recorded_table
 from lakebloom.index.query.reader import Reader
 from lakebloom.index.settings import TIMEOUT_KEY, Settings
 from lakebloom.index.threads import closed, opened
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lakebloom.display.progress import ProgressOption, Report
+    from lakebloom.index.as_of import AsOf
     from lakebloom.index.build.run import Workshop
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.index.lookup.lookup import Lookups
@@ -111,7 +113,7 @@ class LakeState:
     def _current(self, snapshot: Snapshot) -> CurrentTable:
         """Return the table of an index as it is now: from the session's catalog, or as the index recorded it."""
         if self._spark is None or snapshot.commit.table.catalog is None:
-            return recorded_table(snapshot)
+            return recorded_table(snapshot, self._catalog.options)
         if self._tables is None:
             from lakebloom.spark.sources.catalog_tables import CatalogTables
 
@@ -144,13 +146,15 @@ class LakeState:
         builder = SparkBuilder(self._spark, self._catalog, settings.build_driver_max_bytes)
         return self._spark, Workshop(self._catalog, builder, settings, progress)
 
-    def _predicate(self, name: str, predicate: Predicate | str) -> Predicate:
+    def _predicate(self, name: str, predicate: Predicate | str, as_of: AsOf = NEWEST) -> Predicate:
         """Return a predicate that was made with ``col``, or parse its SQL text."""
         if not isinstance(predicate, str):
             return predicate
         from lakebloom.predicate.sql.parse import parse
 
         table = self._catalog.index(name).log.newest().table
+        if table.snapshot is not None:
+            table = logged_table(table, self._catalog.options, as_of).record
         return parse(predicate, table.schema.types.items(), case_sensitive=table.case_sensitive)
 
     def close(self) -> None:
@@ -189,7 +193,9 @@ class LakeState:
             if isinstance(commit, TimeoutError) and name in self._published:
                 found[name] = self._published[name]
         self._published = {name: commit for name, commit in found.items() if not isinstance(commit, Exception)}
-        self._skipping.publish(self._published.values())
+        # The rule leaves tables with a log to their own readers: files on disk are not what such a table is.
+        plain = [commit for commit in self._published.values() if commit.table.snapshot is None]
+        self._skipping.publish(plain)
         return found
 
     def _shown(self, title: str, progress: ProgressOption) -> AbstractContextManager[Report | None]:

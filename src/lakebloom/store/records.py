@@ -11,6 +11,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from lakebloom.tables.access import TableAccess
+from lakebloom.tables.column_mapping import ColumnMapping
+from lakebloom.tables.column_spec import ColumnSpec
+from lakebloom.tables.columns import ColumnPath
 from lakebloom.tables.schema import TableSchema
 
 FORMAT_VERSION = 2
@@ -40,11 +43,29 @@ class FileRecord(Record, frozen=True):
     crc32: int
 
 
-class ColumnRecord(Record, frozen=True):
+class ColumnRecord(Record, frozen=True, omit_defaults=True):
     """An indexed column: the parts of its name, and its Spark type at the time the index was created."""
 
     path: tuple[str, ...]
     type: str
+    physical: tuple[str, ...] = ()
+    """What files call it, where that is another name. It stays when the column is renamed."""
+    ids: tuple[int, ...] = ()
+    """The ids of its parts, where files are read by ids."""
+
+    @property
+    def spec(self) -> ColumnSpec:
+        """How it is found in files, with the type that it had when the index was created."""
+        return self.spec_as(self.type)
+
+    def spec_as(self, kind: str) -> ColumnSpec:
+        """How it is found in files, to be read as a type."""
+        return ColumnSpec(self.physical_path, kind, self.ids)
+
+    @property
+    def physical_path(self) -> tuple[str, ...]:
+        """What files call it: a column is the same as long as this is."""
+        return self.physical or self.path
 
 
 class PartitionsRecord(Record, frozen=True):
@@ -65,6 +86,16 @@ class CatalogRecord(Record, frozen=True):
     """Null if the table consists of all files below its location."""
 
 
+class SnapshotRecord(Record, frozen=True):
+    """The version of a table with a log of its own that was last indexed."""
+
+    format: Literal["delta"]
+    table_id: str
+    version: int
+    mapping: ColumnMapping = ColumnMapping.NONE
+    """How files call the columns."""
+
+
 class TableRecord(Record, frozen=True):
     """Where the table is and how it is read."""
 
@@ -81,11 +112,23 @@ class TableRecord(Record, frozen=True):
     """Reader settings that differ from Spark's defaults and change the values that are read from such files."""
     catalog: CatalogRecord | None = None
     """Null for a table given by its path."""
+    snapshot: SnapshotRecord | None = None
+    """Null for a table that consists of the files in its directories, without a log that says which of them count."""
+
+    @property
+    def mapping(self) -> ColumnMapping:
+        """How files call the columns."""
+        return ColumnMapping.NONE if self.snapshot is None else self.snapshot.mapping
 
     @property
     def schema(self) -> TableSchema:
         """The table's columns; none where they are not recorded."""
-        return TableSchema.parse(self.schema_json, case_sensitive=self.case_sensitive)
+        return TableSchema.parse(self.schema_json, case_sensitive=self.case_sensitive, mapping=self.mapping)
+
+    def spec(self, path: ColumnPath, kind: str) -> ColumnSpec:
+        """Return how a column is found in files, to be read as a type."""
+        column = self.schema.physical[path]
+        return ColumnSpec(column.path, kind, column.ids)
 
     def access(self, options: Mapping[str, str]) -> TableAccess:
         """Return how the table's files are read. ``options`` are those of its object store."""
@@ -94,7 +137,12 @@ class TableRecord(Record, frozen=True):
     @property
     def file_schema(self) -> TableSchema:
         """The columns that files have: all but those of partitions."""
-        return TableSchema.parse(self.schema_json, case_sensitive=self.case_sensitive, without=self.partition_columns)
+        return TableSchema.parse(
+            self.schema_json,
+            case_sensitive=self.case_sensitive,
+            without=self.partition_columns,
+            mapping=self.mapping,
+        )
 
     @property
     def partitions(self) -> PartitionsRecord | None:

@@ -7,7 +7,8 @@ write these down in the same way:
     size_bytes  as listed
     mtime_ms    rounded down, as Java does: to milliseconds on disks and HDFS, to whole seconds on object stores
     tag         on object stores the ETag; on local disks inode, time of change of the inode, and the nanoseconds of
-                mtime_ms; empty where the asker cannot know it
+                mtime_ms; empty where the asker cannot know it; ``LOGGED`` for a file that a table's log lists: then
+                time and size are those of the log, which is the only one that is asked
 
 Object stores tell seconds only: S3 and Azure always, GCS and MinIO when asked for one object. Their listings may show
 milliseconds of the same moment, and Hadoop's connectors pass on the one or the other, so the milliseconds cannot be
@@ -31,10 +32,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 __all__ = [
+    "LOGGED",
     "OBJECT_SCHEMES",
     "TableFile",
     "comparable_mtime_ms",
     "etag_tag",
+    "is_logged",
     "is_object",
     "is_reachable",
     "is_same",
@@ -46,6 +49,8 @@ __all__ = [
 
 OBJECT_SCHEMES = frozenset({"s3", "gs", "az", "abfs", "memory"})
 """The schemes that obstore serves."""
+LOGGED = "log"
+"""The tag of a file of a table with a log. Such files are written once, and the log's time is not that of the disk."""
 _WEAK_ETAG = "W/"
 _NS_PER_MS = 1_000_000
 
@@ -91,6 +96,11 @@ def is_same(known: TableFile | None, now: TableFile | None) -> bool:
     return known == now or (known[:3] == now[:3] and not (known.tag and now.tag))
 
 
+def is_logged(file: TableFile) -> bool:
+    """Tell whether a log lists the file, so that it must not be compared with what its store says."""
+    return file.tag == LOGGED
+
+
 def unlike(known: Mapping[str, TableFile], listed: Iterable[TableFile]) -> list[TableFile]:
     """Return those of the listed files that are not known, by URI, as they are listed: new or changed."""
     # Most are equal, and that is found out without a call.
@@ -118,7 +128,8 @@ def changed_ms(file: TableFile) -> int:
     >>> changed_ms(TableFile("file:///t/a", 10, 5, "7f.f4240.0")), changed_ms(TableFile("s3://b/a", 10, 5000, "9b2cf"))
     (5, 5000)
     """
-    inode_ms = local_changed_ns(file.tag) // _NS_PER_MS if file.tag and file.uri.startswith("file:") else 0
+    has_inode = file.tag and file.uri.startswith("file:") and not is_logged(file)
+    inode_ms = local_changed_ns(file.tag) // _NS_PER_MS if has_inode else 0
     return max(file.mtime_ms, inode_ms)
 
 

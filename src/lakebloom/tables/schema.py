@@ -7,11 +7,12 @@ first needed, and kept for as long as schemas are remembered.
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from lakebloom.errors import InvalidArgumentError
+from lakebloom.errors import InvalidArgumentError, UnsupportedSourceError
+from lakebloom.tables.column_mapping import ColumnMapping
 from lakebloom.tables.columns import ColumnNames, format_name, top_level_name
 from lakebloom.tables.spark_schema import FIELD_ID, StructType, parse_struct
 from lakebloom.tuning import CACHED_SCHEMAS
@@ -22,21 +23,37 @@ if TYPE_CHECKING:
     from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.spark_schema import DataType, Field
 
-__all__ = ["TableSchema"]
+__all__ = ["PhysicalColumn", "TableSchema"]
+
+
+class PhysicalColumn(NamedTuple):
+    """What files call a column: the names of its parts, and their ids where ids decide."""
+
+    path: ColumnPath
+    ids: tuple[int, ...] = ()
 
 
 class TableSchema:
     """The columns of a table in Spark's terms, and how they are found by name."""
 
-    def __init__(self, struct: StructType, *, case_sensitive: bool = False) -> None:
+    def __init__(
+        self, struct: StructType, *, case_sensitive: bool = False, mapping: ColumnMapping = ColumnMapping.NONE
+    ) -> None:
         self.struct = struct
         self.case_sensitive = case_sensitive
+        self.mapping = mapping
         self._fields = {field.name: field for field in struct.fields}
         self._arrow: dict[str, pa.Field] = {}
 
     @staticmethod
     @lru_cache(maxsize=CACHED_SCHEMAS)
-    def parse(schema_json: str | None, *, case_sensitive: bool = False, without: tuple[str, ...] = ()) -> TableSchema:
+    def parse(
+        schema_json: str | None,
+        *,
+        case_sensitive: bool = False,
+        without: tuple[str, ...] = (),
+        mapping: ColumnMapping = ColumnMapping.NONE,
+    ) -> TableSchema:
         """Return the schema that Spark wrote as this JSON; None is a table of which no column is known.
 
         ``without`` are top-level columns to leave out, such as those of partitions. Raises UnsupportedTypeError for
@@ -45,7 +62,7 @@ class TableSchema:
         struct = parse_struct(schema_json) if schema_json else StructType(())
         if without:
             struct = StructType(tuple(field for field in struct.fields if field.name not in without))
-        return TableSchema(struct, case_sensitive=case_sensitive)
+        return TableSchema(struct, case_sensitive=case_sensitive, mapping=mapping)
 
     @property
     def fields(self) -> dict[str, Field]:
@@ -66,6 +83,34 @@ class TableSchema:
     def has_field_ids(self) -> bool:
         """Whether it has ids of Parquet's fields."""
         return f'"{FIELD_ID}"' in self.json
+
+    @cached_property
+    def physical(self) -> dict[ColumnPath, PhysicalColumn]:
+        """What files call every column and leaf, by its name: that never changes as long as the column lives.
+
+        Raises UnsupportedSourceError where a table maps columns and does not say how.
+        """
+        found: dict[ColumnPath, PhysicalColumn] = {(): PhysicalColumn((), ())}
+        for path, field in self.struct.leaves():
+            above = found[path[:-1]]
+            if self.mapping is ColumnMapping.NONE:
+                found[path] = PhysicalColumn(path, ())
+                continue
+            number = field.known.column_id
+            if field.known.physical_name is None or number is None:
+                raise UnsupportedSourceError(
+                    f"the table maps columns by {self.mapping.value}, and does not say how it maps {format_name(path)}",
+                    hint="query the table with Delta to see whether it can read it",
+                )
+            ids = (*above.ids, number) if self.mapping is ColumnMapping.ID else ()
+            found[path] = PhysicalColumn((*above.path, field.physical_name), ids)
+        del found[()]
+        return found
+
+    @cached_property
+    def names_of_ids(self) -> dict[int, str]:
+        """The physical name of every field, inside arrays and maps too, by its id."""
+        return dict(self.struct.physical_names())
 
     @property
     def top_level_names(self) -> list[str]:

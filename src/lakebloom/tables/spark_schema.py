@@ -35,6 +35,8 @@ _METADATA_KEYS = {
     "char_varchar": "__CHAR_VARCHAR_TYPE_STRING",
     "default": "EXISTS_DEFAULT",
     "field_id": FIELD_ID,
+    "column_id": "delta.columnMapping.id",
+    "physical_name": "delta.columnMapping.physicalName",
 }
 
 
@@ -49,10 +51,14 @@ class Metadata(msgspec.Struct, frozen=True, omit_defaults=True, rename=_METADATA
     default: str | None = None
     """What Spark reads from files without the column: an SQL expression."""
     field_id: Any = None
+    column_id: int | None = None
+    """The id of the field in the files of a table that maps columns by id."""
+    physical_name: str | None = None
+    """What the files of a table that maps columns call the field, whatever it is called now."""
 
     def shown(self) -> Metadata:
-        """Return it without the default, which Spark would fill in once more, and without the id."""
-        return msgspec.structs.replace(self, default=None, field_id=None)
+        """Return it without the default, which Spark would fill in once more, and without ids and physical names."""
+        return msgspec.structs.replace(self, default=None, field_id=None, column_id=None, physical_name=None)
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -85,6 +91,15 @@ class Field(msgspec.Struct, frozen=True):
         """The column as its rows are given to a user. Raises UnsupportedTypeError where Arrow has no values for it."""
         return pa.field(self.name, _arrow(self.type), nullable=True)
 
+    @property
+    def physical_name(self) -> str:
+        """What files call it, if the table maps columns."""
+        return self.known.physical_name or self.name
+
+    def physical(self) -> Field:
+        """Return the field, and everything in it, under the names that files have."""
+        return Field(self.physical_name, _physical(self.type), self.nullable, self.metadata)
+
     def all_nullable(self) -> Field:
         """Return the field with everything in it nullable, but the keys of maps."""
         return Field(self.name, _all_nullable(self.type), metadata=self.known)
@@ -107,6 +122,13 @@ class StructType(msgspec.Struct, frozen=True, tag_field="type", tag="struct"):
             yield path, field
             if isinstance(field.type, StructType):
                 yield from field.type.leaves(path)
+
+    def physical_names(self) -> Iterator[tuple[int, str]]:
+        """Yield the id and the physical name of every field that has an id, at any depth."""
+        for field in self.fields:
+            if field.known.column_id is not None:
+                yield field.known.column_id, field.physical_name
+            yield from _physical_names(field.type)
 
     def to_json(self) -> str:
         """Return it as Spark writes it."""
@@ -194,6 +216,26 @@ def type_names(kind: DataType) -> Iterator[str]:
     elif isinstance(kind, MapType):
         yield from type_names(kind.key_type)
         yield from type_names(kind.value_type)
+
+
+def _physical(kind: DataType) -> DataType:
+    if isinstance(kind, StructType):
+        return StructType(tuple(field.physical() for field in kind.fields))
+    if isinstance(kind, ArrayType):
+        return ArrayType(_physical(kind.element_type), kind.contains_null)
+    if isinstance(kind, MapType):
+        return MapType(_physical(kind.key_type), _physical(kind.value_type), kind.value_contains_null)
+    return kind
+
+
+def _physical_names(kind: DataType) -> Iterator[tuple[int, str]]:
+    if isinstance(kind, StructType):
+        yield from kind.physical_names()
+    elif isinstance(kind, ArrayType):
+        yield from _physical_names(kind.element_type)
+    elif isinstance(kind, MapType):
+        yield from _physical_names(kind.key_type)
+        yield from _physical_names(kind.value_type)
 
 
 def _all_nullable(kind: DataType) -> DataType:

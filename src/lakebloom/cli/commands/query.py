@@ -111,11 +111,17 @@ def lookup(
     unindexed: Annotated[Unindexed, typer.Option(help="What to do with unindexed files (new or changed).")] = (
         Unindexed.SCAN
     ),
+    version: Annotated[int | None, typer.Option(help="Version of a Delta table (default: the newest).")] = None,
+    timestamp: Annotated[
+        str | None, typer.Option(help="Time at which the version was the newest, such as 2024-05-01T12:00:00Z.")
+    ] = None,
 ) -> None:
     """Print the rows that match a condition, without Spark."""
     lake = session.lake()
     wanted = None if columns is None else [column.strip() for column in columns.split(",")]
-    found = lake.lookup(name, condition, wanted, limit + 1, unindexed=unindexed.value)
+    found = lake.lookup(
+        name, condition, wanted, limit + 1, unindexed=unindexed.value, version=version, timestamp=timestamp
+    )
     limited = found.num_rows > limit
     rows = found.slice(0, limit)
     session.output.table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lakebloom.display.tables import RecordTable
@@ -10,10 +11,10 @@ from lakebloom.index.build.column_advice import ColumnAdvice, ColumnSample, Tabl
 from lakebloom.index.build.column_sampling import chosen_files, sampled_columns
 from lakebloom.index.build.parquet_directory import parquet_source
 from lakebloom.index.build.run import PARQUET
+from lakebloom.index.current_table import logged_table
 from lakebloom.index.units import sample_shape
 from lakebloom.tables.columns import ColumnNames, arrow_type, format_name, parse_name
 from lakebloom.tables.file_identity import is_reachable
-from lakebloom.tables.listing.listing import list_files
 from lakebloom.tables.parquet.columns import ColumnSpec
 from lakebloom.tuning import ADVISED_BYTES
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from lakebloom.store.records import TableRecord
+    from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["advise_columns", "advise_on_path"]
@@ -31,7 +33,8 @@ def advise_on_path(
 ) -> RecordTable[ColumnAdvice]:
     """Advise on the columns of Parquet files at a path, without Spark; see ``advise_columns``."""
     record = parquet_source(source, options or {})
-    return advise_columns(record, list_files(record.locations, options or {}), columns, options or {})
+    files = logged_table(record, options or {}).list_files(options or {})
+    return advise_columns(record, files, columns, options or {})
 
 
 def advise_columns(
@@ -53,7 +56,8 @@ def advise_columns(
     shape = _shape(record, files, possible, options)
     if sample is None:
         some = chosen_files(files, ADVISED_BYTES)
-        found = sampled_columns(some, possible, record.access(options))
+        found = sampled_columns(some, [record.spec(*_plain(spec)) for spec in possible], record.access(options))
+        found = [replace(each, column=format_name(spec.path)) for each, spec in zip(found, possible, strict=True)]
     else:
         found = sample(possible)
     samples = dict(zip((spec.path for spec in possible), found, strict=True))
@@ -76,6 +80,10 @@ def _wanted(record: TableRecord, columns: Sequence[str] | None) -> list[ColumnSp
     return [ColumnSpec(path, types[path]) for path in found]
 
 
+def _plain(spec: ColumnSpec) -> tuple[ColumnPath, str]:
+    return spec.path, spec.type
+
+
 def _why_not(spec: ColumnSpec, record: TableRecord) -> str:
     if spec.path in {(name,) for name in record.partition_columns}:
         return "a partition column: queries on it skip directories already"
@@ -93,7 +101,7 @@ def _shape(
     if record.format != PARQUET or not columns or not all(is_reachable(file.uri) for file in files):
         return TableShape(len(files), size_bytes)
     try:
-        shape = sample_shape(files, columns[:1], "row_group", record.access(options))
+        shape = sample_shape(files, [record.spec(*_plain(columns[0]))], "row_group", record.access(options))
     except LakebloomError:
         return TableShape(len(files), size_bytes)
     return TableShape(len(files), size_bytes, shape.units / len(files))

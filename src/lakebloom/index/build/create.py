@@ -279,4 +279,6 @@ def _find(path: ColumnPath, table: TableRecord) -> ColumnRecord:
             found="one value for each directory",
             hint="queries on it skip directories already; index another column",
         )
-    return ColumnRecord(*table.schema.column(path))
+    name, kind = table.schema.column(path)
+    physical = table.schema.physical[name]
+    return ColumnRecord(name, kind, () if physical.path == name else physical.path, physical.ids)

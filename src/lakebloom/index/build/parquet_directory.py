@@ -6,10 +6,11 @@ import os
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import InvalidArgumentError, NoFilesError, UnsupportedSourceError
-from lakebloom.index.current_table import CurrentTable
+from lakebloom.index.current_table import delta_record, logged_table
 from lakebloom.storage.uri import normalise
 from lakebloom.store.records import TableRecord
 from lakebloom.tables.file_identity import is_reachable
+from lakebloom.tables.formats.logs import has_delta_log
 from lakebloom.tables.listing.glob import escape
 from lakebloom.tables.listing.listing import list_files
 from lakebloom.tables.listing.partitions import partition_names
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from lakebloom.display.progress import Progress
     from lakebloom.index.build.plan import BuildPlan, BuildResult, Shard
+    from lakebloom.index.current_table import CurrentTable
     from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["ParquetDirectory", "parquet_source"]
@@ -29,6 +31,8 @@ __all__ = ["ParquetDirectory", "parquet_source"]
 
 def parquet_source(source: object, options: Mapping[str, str]) -> TableRecord:
     """Return the record of a directory of Parquet files, or of one file, whose schema is that of its first file.
+
+    A Delta table is what its log says.
 
     Raises NoFilesError, DataFileError, InvalidArgumentError or UnsupportedSourceError.
     """
@@ -44,6 +48,9 @@ def parquet_source(source: object, options: Mapping[str, str]) -> TableRecord:
         raise UnsupportedSourceError(
             f"{location} can only be reached through Spark", hint="use Lakebloom(spark, ...) instead"
         )
+    literal = normalise(text)
+    if is_reachable(literal) and has_delta_log(literal, options):
+        return delta_record(literal, options)
     files = list_files([location], options)
     if not files:
         raise NoFilesError("there is nothing to sample", found=f"no files in {location}", hint="check the path")
@@ -60,12 +67,12 @@ class ParquetDirectory:
         self._options = options
 
     def table(self, record: TableRecord) -> CurrentTable:
-        """Return the table, which is a path."""
-        return CurrentTable(record)
+        """Return the table, which is a path; a Delta table in its newest version."""
+        return logged_table(record, self._options)
 
     def list_files(self, table: CurrentTable) -> list[TableFile]:
         """Return the table's files as they are now."""
-        return list_files(table.locations, self._options)
+        return list(table.list_files(self._options))
 
     def parallelism(self) -> int:
         """Return how many tasks run at once."""

@@ -16,7 +16,6 @@ from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 from lakebloom.storage import require_writable
 from lakebloom.storage.permissions import match_table
 from lakebloom.tables.file_identity import is_reachable
-from lakebloom.tables.parquet.columns import ColumnSpec
 from lakebloom.tuning import GLOBAL_BLOCK_STEP, GLOBAL_FPP, MOST_GLOBAL_FPP
 
 if TYPE_CHECKING:
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from lakebloom.index.catalog import Catalog, Index
     from lakebloom.index.settings import Settings
     from lakebloom.store.records import ConfigRecord, TableRecord
+    from lakebloom.tables.column_spec import ColumnSpec
     from lakebloom.tables.file_identity import TableFile
 
 PARQUET = "parquet"
@@ -70,7 +70,7 @@ def shape_of(
     granularity = config.granularity
     if granularity == "auto" and (from_embedded or config.expected_items is not None):
         granularity = "file"  # filters of files, and a number of values for each
-    shape = sample_shape(files, _specs(config), granularity, table.access(workshop.catalog.options))
+    shape = sample_shape(files, _specs(config, table), granularity, table.access(workshop.catalog.options))
     if granularity == "auto" and not _is_affordable(workshop, config, files, all_files, shape):
         return by_file(shape, len(files))
     return shape
@@ -124,7 +124,7 @@ def plan_build(
     fpp = _rate(workshop, config, files, all_files, shape)
     return BuildPlan(
         index_uri=workshop.catalog.storage_uri(config.name),
-        columns=_specs(config),
+        columns=_specs(config, table),
         granularity=shape.granularity if config.granularity == "auto" else config.granularity,
         fpp=fpp,
         expected_items=config.expected_items,
@@ -157,8 +157,13 @@ def require_importable(config: ConfigRecord, table: TableRecord) -> None:
         raise InvalidArgumentError("from_embedded imports filters from Parquet files", found=found, hint=f"use {hint}")
 
 
-def _specs(config: ConfigRecord) -> tuple[ColumnSpec, ...]:
-    return tuple(ColumnSpec(column.path, column.type) for column in config.columns)
+def _specs(config: ConfigRecord, table: TableRecord) -> tuple[ColumnSpec, ...]:
+    """Return how the columns are read. In a table with a log a type may have been widened since: nothing is cut off."""
+    if table.snapshot is None:
+        return tuple(column.spec for column in config.columns)
+    schema = table.schema
+    types = {schema.physical[path].path: kind for path, kind in schema.types.items()}
+    return tuple(column.spec_as(types.get(column.physical_path, column.type)) for column in config.columns)
 
 
 def _largest_global(settings: Settings) -> int:

@@ -22,7 +22,7 @@ from lakebloom.index.units import Span, spans_of
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.storage import open_index_storage
 from lakebloom.tables.file_identity import is_same
-from lakebloom.tables.listing.listing import stat_file
+from lakebloom.tables.listing.listing import look_again
 from lakebloom.tables.listing.settled import TOO_NEW, too_new_reason, unsettled
 from lakebloom.tables.parquet.columns import ParquetColumns
 
@@ -204,7 +204,7 @@ def _skipping(file: TableFile) -> Iterator[None]:
 
 def _seen(file: TableFile, options: Mapping[str, str]) -> TableFile:
     """Return the file with its full identity, of which the lister may know less."""
-    now = stat_file(file.uri, options)
+    now = look_again(file, options)
     if now is not None and is_same(file, now):
         return now
     reason = "it is gone" if now is None else f"listed as {_facts(file)}, now {_facts(now)}"

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lakebloom.index.current_table import recorded_table
 from lakebloom.index.granularity import granularity_of
 from lakebloom.index.lookup.file_reads import Read, reads_of, unindexed_reads
 from lakebloom.index.query.explain import index_report, shown_place, why_unused, with_answers
@@ -46,6 +45,9 @@ def plan_reads(
     snapshot: Snapshot, source: TableRecord, predicate: Predicate, listed: Sequence[TableFile]
 ) -> PlannedReads:
     """Return what to read of the files that a table has now. ``source`` is its current record."""
+    if source.snapshot is not None:
+        logged: list[Pruned] = []
+        return PlannedReads(reads_of(snapshot, predicate, listed, told=logged, table=source), logged)
     types = source.schema.types
     if types and any(types.get(column.path) != column.type for column in snapshot.commit.config.columns):
         return PlannedReads(unindexed_reads(listed), None)  # the table was replaced
@@ -54,7 +56,7 @@ def plan_reads(
 
 
 def explain_condition(
-    reader: Reader, predicate: Predicate, current: Callable[[Snapshot], CurrentTable] = recorded_table
+    reader: Reader, predicate: Predicate, current: Callable[[Snapshot], CurrentTable] | None = None
 ) -> QueryReport:
     """Return what a condition would read of an index's table as it is now. Lists the table.
 
@@ -63,8 +65,9 @@ def explain_condition(
     require_predicate(predicate)
 
     def explained(snapshot: Snapshot) -> QueryReport:
-        table = current(snapshot)
-        named = renamed(predicate, snapshot.names.require)
+        table = (current or reader.recorded_table)(snapshot)
+        names = snapshot.names if table.snapshot is None else table.record.schema.names
+        named = renamed(predicate, names.require)
         return QueryReport((explain_reads(snapshot, table.record, named, table.list_files(reader.options)),))
 
     return reader.with_newest(explained)

@@ -13,7 +13,7 @@ from lakebloom.index.query.reader import candidates_in
 from lakebloom.predicate.prune.shorten import Narrowing, long_lists
 from lakebloom.predicate.tree import Or
 from lakebloom.tables.file_identity import is_same
-from lakebloom.tables.listing.listing import stat_file
+from lakebloom.tables.listing.listing import look_again
 from lakebloom.tables.parquet.pages.row_ranges import RowRanges
 from lakebloom.tuning import OPEN_OBJECT_BYTES
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.prune.prune import Pruned
     from lakebloom.predicate.tree import Predicate
+    from lakebloom.store.records import TableRecord
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.parquet.rows import TableRows
 
@@ -51,13 +52,17 @@ def reads_of(
     listed: Sequence[TableFile],
     unindexed: Unindexed = "scan",
     told: list[Pruned] | None = None,
+    table: TableRecord | None = None,
 ) -> list[Read]:
     """Return the reads of the files that a table has now, in the order of their URIs.
 
-    ``told`` gets what each part of the predicate did (``PrunedUnits.answers``).
+    ``table`` is the version of a table with a log. ``told`` gets what each part of the predicate did
+    (``PrunedUnits.answers``).
     """
     unknown = unindexed_reads(snapshot.unknown(listed), unindexed)
-    known = [read for read in candidate_reads(snapshot, predicate, told) if snapshot.is_listed(read.file, listed)]
+    known = [
+        read for read in candidate_reads(snapshot, predicate, told, table) if snapshot.is_listed(read.file, listed)
+    ]
     return sorted([*known, *unknown], key=lambda read: read.file.uri)
 
 
@@ -72,12 +77,14 @@ def unindexed_reads(unknown: Sequence[TableFile], unindexed: Unindexed = "scan")
     return [Read(file, None) for file in unknown] if unindexed == "scan" else []
 
 
-def candidate_reads(snapshot: Snapshot, predicate: Predicate, told: list[Pruned] | None = None) -> list[Read]:
+def candidate_reads(
+    snapshot: Snapshot, predicate: Predicate, told: list[Pruned] | None = None, table: TableRecord | None = None
+) -> list[Read]:
     """Return the reads of indexed files that can match. Their current state is not checked."""
-    pruned = prune(snapshot, predicate)
+    pruned = prune(snapshot, predicate, table=table)
     if told is not None:
         told += pruned.answers
-    narrowing = Narrowing(resolver(snapshot), predicate) if long_lists(predicate) else None
+    narrowing = Narrowing(resolver(snapshot, table), predicate) if long_lists(predicate) else None
     # Where units are files, their rows are all there are.
     has_ranges = snapshot.commit.config.granularity != "file"
     groups: dict[TableFile, set[int]] = {}
@@ -153,14 +160,14 @@ def batches_of(rows: TableRows, read: Read, schema: pa.Schema, options: Mapping[
     Raises DataFileError for a file that changes while it is read, or that was replaced when only a part of it is read
     here: other tasks may have read another version.
     """
-    if read.row_groups is not None and not is_same(read.file, stat_file(read.file.uri, options)):
+    if read.row_groups is not None and not is_same(read.file, look_again(read.file, options)):
         if read.shared:
             raise _changed(read.file)
         read = replace(read, row_groups=None, rows=None)
     ranges = None if read.rows is None else RowRanges.of(read.rows)
     yield from rows.batches(read.file, read.row_groups, schema, ranges)
     if read.row_groups is not None:
-        now = stat_file(read.file.uri, options)
+        now = look_again(read.file, options)
         if now is not None and not is_same(read.file, now):
             raise _changed(read.file)
 

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebloom.errors import DataFileError, InvalidArgumentError, StorageError, UnsupportedSourceError
-from lakebloom.index.current_table import recorded_table
+from lakebloom.errors import DataFileError, InvalidArgumentError, NotFoundError, StorageError, UnsupportedSourceError
+from lakebloom.index.as_of import NEWEST
+from lakebloom.index.current_table import logged_table
 from lakebloom.index.lookup.file_reads import Read, Unindexed, candidate_reads, reads_of, unindexed_reads
 from lakebloom.index.query.reader import require_predicate
 from lakebloom.index.threads import CORES, pool
@@ -26,7 +27,7 @@ from lakebloom.sbbf.hashing.buffers import numbers
 from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.tables.file_identity import is_same
 from lakebloom.tables.listing.inventory import Inventory
-from lakebloom.tables.listing.listing import is_remote, stat_file
+from lakebloom.tables.listing.listing import is_remote, look_again
 from lakebloom.tables.parquet.pages.row_ranges import RowRanges
 from lakebloom.tables.parquet.rows import TableRows, Wanted, rows_without_columns
 from lakebloom.tuning import PAGED_AT_ONCE, REQUESTS
@@ -34,10 +35,13 @@ from lakebloom.tuning import PAGED_AT_ONCE, REQUESTS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from lakebloom.index.as_of import AsOf
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.index.query.reader import Reader
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.tree import Predicate
+    from lakebloom.store.records import TableRecord
+    from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.parquet.pages.row_ranges import Numbers
     from lakebloom.tables.parquet.rows import OpenFile
 
@@ -47,43 +51,74 @@ __all__ = ["Lookups", "Unindexed"]
 class Lookups:
     """Looks up rows in the table of one index. Keeps facts about the table between lookups."""
 
-    def __init__(self, reader: Reader, current: Callable[[Snapshot], CurrentTable] = recorded_table) -> None:
+    def __init__(self, reader: Reader, current: Callable[[Snapshot], CurrentTable] | None = None) -> None:
         """``current`` returns the table of a version as it is now."""
         self._reader = reader
-        self._current = current
+        self._current = current or reader.recorded_table
         self._options = reader.options
         self._table: _Table | None = None
 
     def rows(
-        self, predicate: Predicate, columns: Sequence[str] | None, limit: int | None, unindexed: Unindexed
+        self,
+        predicate: Predicate,
+        columns: Sequence[str] | None,
+        limit: int | None,
+        unindexed: Unindexed,
+        as_of: AsOf = NEWEST,
     ) -> pa.Table:
-        """Return the rows for which the predicate is TRUE."""
+        """Return the rows for which the predicate is TRUE, in the newest version of the table or in another one."""
         require_predicate(predicate)
         if unindexed not in get_args(Unindexed):
             raise InvalidArgumentError('unindexed must be "scan", "skip" or "error"', found=unindexed)
         if limit is not None and limit < 0:
             raise InvalidArgumentError("limit must not be negative", found=limit)
-        return self._reader.with_newest(lambda snapshot: self._rows(snapshot, predicate, columns, limit, unindexed))
+        return self._reader.with_newest(
+            lambda snapshot: self._of_version(snapshot, as_of, predicate, columns, limit, unindexed)
+        )
 
-    def _rows(
+    def _of_version(
         self,
         snapshot: Snapshot,
+        as_of: AsOf,
         predicate: Predicate,
         columns: Sequence[str] | None,
         limit: int | None,
         unindexed: Unindexed,
     ) -> pa.Table:
-        table = self._table_of(self._current(snapshot))
+        """Return the rows; of the next version of a table with a log, if a file was vacuumed meanwhile."""
+        while True:
+            current = self._current(snapshot) if as_of == NEWEST else self._at(snapshot, as_of)
+            try:
+                return self._rows(snapshot, current, predicate, columns, limit, unindexed)
+            except NotFoundError:
+                if current.snapshot is None or as_of != NEWEST or self._current(snapshot) == current:
+                    raise
+
+    def _at(self, snapshot: Snapshot, as_of: AsOf) -> CurrentTable:
+        return logged_table(snapshot.commit.table, self._options, as_of)
+
+    def _rows(
+        self,
+        snapshot: Snapshot,
+        current: CurrentTable,
+        predicate: Predicate,
+        columns: Sequence[str] | None,
+        limit: int | None,
+        unindexed: Unindexed,
+    ) -> pa.Table:
+        table = self._table_of(current)
+        logged = None if current.snapshot is None else current.record
         predicate = renamed(predicate, table.rows.names.require)
         search = _Search(table.rows, predicate, columns, self._options, unindexed)
         if not table.has_columns_of(snapshot):
-            reads = unindexed_reads(table.inventory.files(), unindexed)
+            reads = unindexed_reads(table.files(), unindexed)
         elif unindexed == "skip":
             table.current.require_plain(self._options)
-            reads = [read for read in candidate_reads(snapshot, predicate) if table.current.may_hold(read.file.uri)]
+            candidates = candidate_reads(snapshot, predicate, table=logged)
+            reads = [read for read in candidates if table.may_hold(read.file)]
             reads.sort(key=lambda read: read.file.uri)
         else:
-            reads = reads_of(snapshot, predicate, table.inventory.files(), unindexed)
+            reads = reads_of(snapshot, predicate, table.files(), unindexed, table=logged)
         parts, found = [], 0
         for part in search.run(reads):
             parts.append(part)
@@ -99,14 +134,15 @@ class Lookups:
     def _table_of(self, current: CurrentTable) -> _Table:
         table = self._table  # other threads may change it
         if table is None or (table.current is not current and table.current != current):
-            self._table = table = _Table(current, self._options)
+            self._table = table = _Table(current, self._options, table)
         return table
 
 
 class _Table:
     """The table of an index, and facts about its files."""
 
-    def __init__(self, current: CurrentTable, options: Mapping[str, str]) -> None:
+    def __init__(self, current: CurrentTable, options: Mapping[str, str], earlier: _Table | None = None) -> None:
+        """``earlier`` is the table before: a version with the same columns shares what is known of files."""
         record = current.record
         if record.format != "parquet":
             raise UnsupportedSourceError(
@@ -115,18 +151,45 @@ class _Table:
                 hint="query the table with Spark; lake.candidates() names the files that can match",
             )
         self.current = current
-        self.inventory = Inventory(record.locations, options, current.list_files)
-        self.rows = TableRows(
+        self._inventory = Inventory(record.locations, options, current.list_files)
+        self.rows = self._shared_rows(earlier) or TableRows(
             record.locations,
             record.schema,
             record.partition_columns,
             options,
             partition_values=current.values,
+            logged=current.logged,
         )
 
+    def _shared_rows(self, earlier: _Table | None) -> TableRows | None:
+        logged = self.current.logged
+        if logged is None or earlier is None or not _same_columns(self.current.record, earlier.current.record):
+            return None
+        return earlier.rows.with_logged(logged)
+
+    def files(self) -> Sequence[TableFile]:
+        """Return the table's files: a log knows them, directories are watched or listed."""
+        return self._inventory.files() if self.current.snapshot is None else self.current.snapshot.files
+
+    def may_hold(self, file: TableFile) -> bool:
+        """Tell whether an indexed file can be one of the table's, without listing it."""
+        logged = self.current.logged
+        if logged is None:
+            return self.current.may_hold(file.uri)
+        return file.uri in logged and is_same(file, logged[file.uri].file)
+
     def has_columns_of(self, snapshot: Snapshot) -> bool:
-        """Tell whether the indexed columns still have the same types: the table may have been replaced."""
+        """Tell whether the indexed columns still have the same types: the table may have been replaced.
+
+        Columns of a table with a log are known by what files call them (``pruning.resolver``).
+        """
+        if self.current.snapshot is not None:
+            return True
         return all(self.rows.types.get(column.path) == column.type for column in snapshot.commit.config.columns)
+
+
+def _same_columns(one: TableRecord, other: TableRecord) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in ("schema_json", "partition_columns", "mapping"))
 
 
 class _Search:
@@ -168,8 +231,8 @@ class _Search:
             found = self._unless_changed(read, use_threads)
             if found is not None or self._unindexed == "skip":
                 return found or []
-        now = stat_file(read.file.uri, self._options) or read.file
-        groups = groups_that_can_match(now, self._predicate, self._rows.types)
+        now = look_again(read.file, self._options) or read.file
+        groups = groups_that_can_match(now, self._predicate, self._rows.types) if self._rows.named_as_in_files else None
         found = None if groups is None else self._unless_changed(Read(now, groups), use_threads)
         if found is not None:
             return found
@@ -187,7 +250,7 @@ class _Search:
                 else:
                     found = self._of_ranges(opened, read.row_groups or (), read.rows, predicate, use_threads)
         except (DataFileError, StorageError, IndexError):  # the new file may not have these row groups
-            if is_same(read.file, stat_file(read.file.uri, self._options)):
+            if is_same(read.file, look_again(read.file, self._options)):
                 raise
             return None
         if not opened.is_unchanged(self._options):
@@ -202,7 +265,7 @@ class _Search:
         found = []
         for group in row_groups:
             tested = opened.read([group], self._tested, use_threads=use_threads)
-            positions = self._matches(predicate, tested)
+            positions = opened.live.among(group, self._matches(predicate, tested))
             if len(positions):
                 others = opened.take(group, positions, self._others, use_threads=use_threads)
                 found.append(self._output(tested.take(plain_array(positions, pa.int64())), others))
@@ -227,8 +290,12 @@ class _Search:
                 batch, opened.read_ranges(batch, self._tested, use_threads=use_threads), strict=True
             ):
                 positions = self._matches(predicate, tested)
+                numbers_in_group = each.rows.row_numbers(positions)
+                live = opened.live.mask(each.row_group, numbers_in_group)
+                if live is not None:
+                    positions, numbers_in_group = positions[live], numbers_in_group[live]
                 if len(positions):
-                    matches.append((each.row_group, each.rows.row_numbers(positions)))
+                    matches.append((each.row_group, numbers_in_group))
                     taken.append(tested.take(plain_array(positions, pa.int64())))
             others = opened.take_rows(matches, self._others, use_threads=use_threads)
             found += [self._output(*pair) for pair in zip(taken, others, strict=True)]

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from lakebloom.errors import LakebloomError, TableShrunkError
 from lakebloom.index.units import sample_shape
 from lakebloom.tables.file_identity import is_reachable
-from lakebloom.tables.parquet.columns import ColumnSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -108,7 +107,7 @@ def _rows_of_new(snapshot: Snapshot, files: Sequence[TableFile], options: Mappin
     config, table = snapshot.commit.config, snapshot.commit.table
     if table.format != _PARQUET or not all(is_reachable(file.uri) for file in files):
         return 0.0
-    columns = [ColumnSpec(column.path, column.type) for column in config.columns]
+    columns = [column.spec for column in config.columns]
     try:
         return sample_shape(files, columns, "file", table.access(options)).rows
     except LakebloomError:

@@ -14,8 +14,8 @@ from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.sbbf.layers import in_layer
 from lakebloom.tables.file_identity import is_same
-from lakebloom.tables.listing.listing import stat_file
-from lakebloom.tables.parquet.columns import ColumnSpec, ParquetColumns
+from lakebloom.tables.listing.listing import look_again
+from lakebloom.tables.parquet.columns import ParquetColumns
 from lakebloom.tuning import VERIFIED_BYTES
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class FileCheck:
         try:
             with ParquetColumns(file.uri, filters.specs, self._access) as columns:
                 self._units(filters, filters.places(units), columns)
-            if not is_same(file, stat_file(file.uri, self._access.options)):
+            if not is_same(file, look_again(file, self._access.options)):
                 self.values_checked, self.false_negatives = counted
                 raise DataFileError(f"{file.uri} changed while it was checked", hint="verify the index again")
             self.files_checked += 1
@@ -131,7 +131,7 @@ class _Filters:
     def __init__(self, snapshot: Snapshot, segment: Segment) -> None:
         self._segment = segment
         columns = snapshot.commit.config.columns
-        self.specs = [ColumnSpec(c.path, kind) for c, kind in zip(columns, segment.record.types, strict=True)]
+        self.specs = [c.spec_as(kind) for c, kind in zip(columns, segment.record.types, strict=True)]
         self._tile_numbers = [segment.units.tiles(column) for column in range(len(columns))]
         self._words: dict[tuple[int, int], list[WordArray]] = {}
 

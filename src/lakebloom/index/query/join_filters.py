@@ -19,7 +19,7 @@ from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.store.global_filters import read_global
 from lakebloom.tables.columns import format_name
 from lakebloom.tables.file_identity import is_reachable, is_same, unlike
-from lakebloom.tables.listing.listing import stat_file
+from lakebloom.tables.listing.listing import look_again, stat_file
 from lakebloom.tables.listing.settled import unsettled
 from lakebloom.tables.parquet.columns import ColumnSpec, ParquetColumns
 
@@ -81,7 +81,7 @@ class JoinFilters:
         kept = self._made.get((config.name, path))
         if kept is None or kept[0] != key:
             merged = read_global(snapshot.storage, record)
-            spec = ColumnSpec(path, config.columns[number].type)
+            spec = config.columns[number].spec
             if missing:
                 merged = merged | Sbbf(merged.num_blocks)  # a copy: the stored filter must not change
                 for file in missing:
@@ -99,7 +99,7 @@ class JoinFilters:
         return [file for file in found if file is not None]
 
     def _now(self, snapshot: Snapshot, file: TableFile) -> TableFile:
-        now = stat_file(file.uri, self._options)
+        now = look_again(file, self._options)
         if now is None or unsettled([now]):
             raise _stale(snapshot.commit.config.name, f"{file.uri}, which is gone or was changed just now")
         return now
@@ -110,7 +110,7 @@ class JoinFilters:
                 for _, (array,) in columns.batches(group):
                     hashes, valid = hash_array(array)
                     f.insert_hashes(hashes if valid is None else hashes[valid])
-        if not is_same(file, stat_file(file.uri, self._options)):
+        if not is_same(file, look_again(file, self._options)):
             raise _stale(snapshot.commit.config.name, f"{file.uri}, which changed while it was read")
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lakebloom.predicate.prune.prune import Pruned, Resolver
     from lakebloom.predicate.prune.unit_filters import BoolArray, IntArray, UnitFilters
     from lakebloom.predicate.tree import Predicate
+    from lakebloom.store.records import TableRecord
     from lakebloom.store.segments import Segment
     from lakebloom.tables.columns import ColumnPath
 
@@ -63,16 +64,25 @@ class PrunedUnits(NamedTuple):
 
 
 def prune(
-    snapshot: Snapshot, predicate: Predicate, read_schema: ReadSchema | None = None, *, hopeless: float = math.inf
+    snapshot: Snapshot,
+    predicate: Predicate,
+    read_schema: ReadSchema | None = None,
+    *,
+    table: TableRecord | None = None,
+    hopeless: float = math.inf,
 ) -> PrunedUnits:
     """Return the units that can match if files are read with this schema, by default that of the table.
 
+    ``table`` is the version of a table with a log whose columns the predicate names.
+
     A list of values is not probed if more than the share ``hopeless`` of the units would be false positives.
     """
-    pruner = Pruner(predicate, resolve=resolver(snapshot), hopeless=hopeless)
+    pruner = Pruner(predicate, resolve=resolver(snapshot, table), hopeless=hopeless)
     whole = _side_by_side(snapshot) if pruner.num_values < LONG_LIST else None
     units: Sequence[UnitFilters] = snapshot.segments if whole is None else [whole]
-    schema = read_schema or _recorded_schema(snapshot)
+    schema = read_schema or (
+        _recorded_schema(snapshot) if table is None or table.snapshot is None else _logged(snapshot, table).schema
+    )
     if schema is not None:
         units = [AsRead(each, schema) for each in units]
     return PrunedUnits(snapshot, tuple(_ask_each(pruner, units, remote=snapshot.is_remote)), whole)
@@ -85,8 +95,14 @@ def prune_together(
     return Pruner(predicate, resolve=together.resolve, hopeless=hopeless).can_match(AsRead(together, read_schema))
 
 
-def resolver(snapshot: Snapshot) -> Resolver:
-    """Return a function from a predicate's columns to the index's, by the table's rule for names."""
+def resolver(snapshot: Snapshot, table: TableRecord | None = None) -> Resolver:
+    """Return a function from a predicate's columns to the index's, by the table's rule for names.
+
+    Columns of a table with a log are known by what files call them: one that was renamed is still the same, and one
+    that was dropped and added again is not.
+    """
+    if table is not None and table.snapshot is not None:
+        return _logged(snapshot, table).names.get
     columns = {column.path for column in snapshot.commit.config.columns}
     names = snapshot.names
 
@@ -97,6 +113,32 @@ def resolver(snapshot: Snapshot) -> Resolver:
     return resolve
 
 
+class _Logged(NamedTuple):
+    """The indexed columns in a version of a table with a log."""
+
+    table: TableRecord
+    names: dict[ColumnPath, ColumnPath]
+    """What the index calls each column of the version that is indexed."""
+    schema: ReadSchema | None
+    """The types of these columns in the version, under the names of the index; None if they are those of the index."""
+
+
+def _logged(snapshot: Snapshot, table: TableRecord) -> _Logged:
+    kept = _logged_of.get(snapshot)
+    if kept is None or kept.table is not table:
+        columns, types = snapshot.commit.config.columns, table.schema.types
+        indexed = {column.physical_path: column.path for column in columns}
+        names = {path: indexed[found.path] for path, found in table.schema.physical.items() if found.path in indexed}
+        now = {known: types[path] for path, known in names.items()}
+        of_index = tuple(now.get(column.path, "") for column in columns)
+        defaults = {names[name,][0] for name in table.schema.defaults if (name,) in names}
+        is_same = not defaults and all(segment.record.types == of_index for segment in snapshot.segments)
+        schema = None if is_same else ReadSchema.of_columns(table.format, now, defaults)
+        _logged_of[snapshot] = kept = _Logged(table, names, schema)
+    return kept
+
+
+_logged_of: WeakKeyDictionary[Snapshot, _Logged] = WeakKeyDictionary()
 _whole_of: WeakKeyDictionary[Snapshot, SideBySide | None] = WeakKeyDictionary()
 _schema_of: WeakKeyDictionary[Snapshot, ReadSchema | None] = WeakKeyDictionary()
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.predicate.prune.unit_filters import IntArray
     from lakebloom.predicate.tree import Predicate
+    from lakebloom.store.records import TableRecord
     from lakebloom.store.segments import Segment
     from lakebloom.tables.file_identity import TableFile
 
@@ -80,8 +81,12 @@ class Reader:
         """Those of the object store of the index and its table."""
         return self._index.options
 
+    def recorded_table(self, snapshot: Snapshot) -> CurrentTable:
+        """Return the table as the last build or refresh found it; one with a log as its log describes it now."""
+        return recorded_table(snapshot, self.options)
+
     def candidates(
-        self, predicate: Predicate, current: Callable[[Snapshot], CurrentTable] = recorded_table
+        self, predicate: Predicate, current: Callable[[Snapshot], CurrentTable] | None = None
     ) -> list[Candidate]:
         """Return the units that can match of files that the table may have now, by their names.
 
@@ -91,9 +96,10 @@ class Reader:
         require_predicate(predicate)
 
         def found(snapshot: Snapshot) -> list[Candidate]:
-            table = current(snapshot)
+            table = (current or self.recorded_table)(snapshot)
             table.require_plain(self.options)
-            possible = candidates_of(snapshot, renamed(predicate, snapshot.names.require))
+            names = snapshot.names if table.snapshot is None else table.record.schema.names
+            possible = candidates_of(snapshot, renamed(predicate, names.require), table.record)
             return [candidate for candidate in possible if table.may_hold(candidate.file.uri)]
 
         return self.with_newest(found)
@@ -109,11 +115,15 @@ def require_predicate(predicate: object) -> None:
         )
 
 
-def candidates_of(snapshot: Snapshot, predicate: Predicate) -> list[Candidate]:
-    """Return the units of one version that can match, in the order of the segments."""
+def candidates_of(snapshot: Snapshot, predicate: Predicate, table: TableRecord | None = None) -> list[Candidate]:
+    """Return the units of one version that can match, in the order of the segments.
+
+    ``table`` is the version of a table with a log.
+    """
+    logged = table if table is not None and table.snapshot is not None else None
     return [
         candidate
-        for segment, numbers in prune(snapshot, predicate).by_segment()
+        for segment, numbers in prune(snapshot, predicate, table=logged).by_segment()
         for candidate in candidates_in(segment, numbers)
     ]
 

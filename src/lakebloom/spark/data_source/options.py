@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import InvalidArgumentError
+from lakebloom.index.arguments import as_of_arguments
+from lakebloom.index.as_of import NEWEST, AsOf
 from lakebloom.index.settings import Settings
 from lakebloom.tuning import PARTITION_BYTES
 
@@ -26,7 +28,19 @@ if TYPE_CHECKING:
 __all__ = ["SourceOptions"]
 
 _STORAGE = "storage."
-_KNOWN = ("index", "path", "location", "columns", "where", "readOnce", "partitionBytes", "timeoutMs", "currentTable")
+_KNOWN = (
+    "index",
+    "path",
+    "location",
+    "columns",
+    "where",
+    "readOnce",
+    "partitionBytes",
+    "timeoutMs",
+    "version",
+    "timestamp",
+    "currentTable",
+)
 _FOLDED = frozenset(name.lower() for name in _KNOWN)
 _TIMEOUT_MS = Settings().query_timeout_ms
 _COMMA = re.compile(r",(?=(?:[^`]*`[^`]*`)*[^`]*$)")
@@ -44,6 +58,8 @@ class SourceOptions:
     read_once: bool = False
     partition_bytes: int = PARTITION_BYTES
     timeout_ms: int = _TIMEOUT_MS
+    as_of: AsOf = NEWEST
+    """The version of a Delta table."""
     current_table: str | None = None
     """The table as the catalog described it to ``Lakebloom.read``; an internal option."""
 
@@ -69,6 +85,7 @@ class SourceOptions:
             read_once=_flag("readOnce", options.get("readonce", "false")),
             partition_bytes=_number("partitionBytes", options.get("partitionbytes"), PARTITION_BYTES),
             timeout_ms=_number("timeoutMs", options.get("timeoutms"), _TIMEOUT_MS),
+            as_of=_as_of(options.get("version"), options.get("timestamp")),
             current_table=options.get("currenttable"),
         )
 
@@ -96,6 +113,12 @@ def _location(location: str | None) -> str:
             hint="give the option location, or register the source with Lakebloom(spark, location).register_source()",
         )
     return location
+
+
+def _as_of(version: str | None, timestamp: str | None) -> AsOf:
+    if version is not None and not version.isdecimal():
+        raise InvalidArgumentError("version must be a number from 0 on", found=version)
+    return as_of_arguments(None if version is None else int(version), timestamp)
 
 
 def _flag(name: str, text: str) -> bool:

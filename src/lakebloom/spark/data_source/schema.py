@@ -124,7 +124,11 @@ class SourceSchema:
         return ChosenColumns(
             tuple(field.name for field in fields),
             tuple(read),
-            TableSchema(StructType(tuple(read.values())), case_sensitive=self._schema.case_sensitive),
+            TableSchema(
+                StructType(tuple(read.values())),
+                case_sensitive=self._schema.case_sensitive,
+                mapping=self._schema.mapping,
+            ),
             tuple((field.name, width) for field in fields if (width := _width(field)) is not None),
         )
 

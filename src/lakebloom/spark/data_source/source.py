@@ -26,8 +26,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from lakebloom.errors import CorruptIndexError, UnsupportedSourceError
+from lakebloom.index.as_of import AsOf
 from lakebloom.index.catalog import Catalog
-from lakebloom.index.current_table import CurrentTable, recorded_table
+from lakebloom.index.current_table import CurrentTable, logged_table, recorded_table
 from lakebloom.index.lookup.explain_reads import explain_reads, plan_reads, unreadable_report
 from lakebloom.index.lookup.file_reads import Read, batches_of, packed, row_group_counts
 from lakebloom.index.query.query_reports import ScanFigures
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from lakebloom.store.records import TableRecord
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.formats.partition_list import Values
+    from lakebloom.tables.formats.table_snapshot import DataFile
 
 __all__ = [
     "LakebloomReader",
@@ -139,6 +141,8 @@ def load(
 def changed_table(snapshot: Snapshot, current: Callable[[Snapshot], CurrentTable]) -> CurrentTable | None:
     """Return the table of an index as it is now; None if it is what the index recorded."""
     now = current(snapshot)
+    if now.snapshot is not None:
+        return now  # pinned: the version that is the newest now
     try:
         recorded = recorded_table(snapshot)
     except CorruptIndexError:
@@ -181,16 +185,24 @@ class LakebloomSource(DataSource):
         if self._options.current_table is not None:
             return _require_readable(CurrentTable.from_text(self._options.current_table).record)
         # Kept from here on: a query can be planned and run even if the index is lost meanwhile.
-        return _require_readable(_index(self._options).snapshot().commit.table)
+        table = _require_readable(_index(self._options).snapshot().commit.table)
+        return logged_table(table, self._options.storage, self._options.as_of).record
 
 
 class ReadTask(InputPartition):
     """The files that one task reads."""
 
     def __init__(
-        self, reads: Sequence[Read], values: Mapping[str, Values] | None = None, index: str = "", listed: int = 0
+        self,
+        reads: Sequence[Read],
+        values: Mapping[str, Values] | None = None,
+        index: str = "",
+        listed: int = 0,
+        logged: Mapping[str, DataFile] | None = None,
     ) -> None:
         """``values`` are the partition values of each directory, where a catalog has them.
+
+        ``logged`` are the files of a table with a log: their partition values, and which of their rows are deleted.
 
         ``index`` and ``listed``, how many files the table has, are for who wants to know what was read.
         """
@@ -198,6 +210,7 @@ class ReadTask(InputPartition):
         self.reads = tuple(reads)
         directories = {read.file.uri.rpartition("/")[0] for read in reads}
         self.values = None if values is None else {directory: values[directory] for directory in directories}
+        self.logged = None if logged is None else {read.file.uri: logged[read.file.uri] for read in reads}
 
 
 def task_figures(pickled: Sequence[bytes], rows: int | None) -> ScanFigures:
@@ -246,9 +259,11 @@ class LakebloomReader(DataSourceReader):
         else:
             _report(self._options.index, listed, reads, counts)
         shares = packed(reads, counts, self._options.partition_bytes) or [()]
-        return [ReadTask(share, table.values, self._options.index, len(listed)) for share in shares]
+        return [ReadTask(share, table.values, self._options.index, len(listed), table.logged) for share in shares]
 
     def _current(self) -> CurrentTable:
+        if self._table.snapshot is not None:
+            return logged_table(self._table, self._options.storage, AsOf(self._table.snapshot.version))
         if self._options.current_table is not None:
             return CurrentTable.from_text(self._options.current_table)
         if self._table.partitions is None:
@@ -287,6 +302,8 @@ class LakebloomReader(DataSourceReader):
         False if the index has another version, or if a file was written or may have been deleted since.
         """
         snapshot = _index(self._options).snapshot()
+        if self._table.snapshot is not None:  # a version of a table never changes
+            return snapshot.commit.version == version
         listed = self._current().list_files(self._options.storage)
         settled_ms = since_ms if all(file.uri.startswith("file:") for file in listed) else since_ms - _CLOCKS_DIFFER_MS
         return (
@@ -299,7 +316,7 @@ class LakebloomReader(DataSourceReader):
         """Yield the rows of one task."""
         if not isinstance(partition, ReadTask):
             return  # nothing to read
-        rows, columns, where = self._rows(partition.values), self._columns, self.where
+        rows, columns, where = self._rows(partition), self._columns, self.where
         schema = rows.schema_of(columns.read)
         for read in partition.reads:
             for batch in batches_of(rows, read, schema, self._options.storage):
@@ -308,13 +325,14 @@ class LakebloomReader(DataSourceReader):
                     table = table.filter(row_mask(where, table, rows.types))
                 yield from map(columns.shown, table.select(columns.names).to_batches())
 
-    def _rows(self, values: Mapping[str, Values] | None) -> TableRows:
+    def _rows(self, task: ReadTask) -> TableRows:
         return TableRows(
             self._table.locations,
             self._columns.schema,
             self._table.partition_columns,
             self._options.storage,
-            partition_values=values,
+            partition_values=task.values,
+            logged=task.logged,
         )
 
 

@@ -22,14 +22,17 @@ from lakebloom.errors import (
     UnsupportedSourceError,
 )
 from lakebloom.index.arguments import kind_of
+from lakebloom.index.current_table import delta_record
 from lakebloom.spark.conf import is_case_sensitive
 from lakebloom.spark.error_cause import cause
 from lakebloom.spark.sources.classic import classic_scan
 from lakebloom.spark.sources.connect import connect_scan
 from lakebloom.spark.sources.file_scan import DEFAULT_FORMAT
+from lakebloom.spark.sources.listing import reachable
 from lakebloom.spark.sources.reader_conf import session_values
-from lakebloom.storage.uri import to_local_path
+from lakebloom.storage.uri import normalise, to_local_path
 from lakebloom.store.records import CatalogRecord, TableRecord
+from lakebloom.tables.formats.logs import has_delta_log
 from lakebloom.tables.formats.recognise import TABLE_FORMATS, owned_by
 from lakebloom.tables.listing.glob import escape
 from lakebloom.tables.listing.listing import list_files
@@ -63,6 +66,9 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
 
     Raises UnsupportedSourceError, NotFoundError, NoFilesError, DataFileError or InvalidArgumentError.
     """
+    delta = _delta_uri(source, options)
+    if delta is not None:
+        return delta_record(delta, options or {})
     table: str | None = None
     path: str | None = None
     file_format = DEFAULT_FORMAT
@@ -107,6 +113,34 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
         case_sensitive=is_case_sensitive(spark),
         settings=recorded(scan.format, with_options(scan.format, session_values(spark, scan.format), scan.options)),
     )
+
+
+def _delta_uri(source: Any, options: Mapping[str, str] | None) -> str | None:
+    """Return the URI of a source that is a Delta table: delta.`path`, or a path with a log. None for anything else.
+
+    Raises UnsupportedSourceError for one that Python cannot reach.
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        return None
+    text = os.fspath(source)
+    quoted = _FILES_AS_TABLE.fullmatch(text)
+    is_named = quoted is not None and quoted["format"].lower() == "delta"
+    if quoted is not None and is_named:
+        text = quoted["path"].replace("``", "`")
+    elif quoted is not None or ("/" not in text and not isinstance(source, os.PathLike)):
+        return None
+    try:
+        uri = normalise(text)
+    except InvalidArgumentError:
+        return None  # whoever reads it next says what is wrong
+    if not reachable(uri):
+        if is_named:
+            raise UnsupportedSourceError(
+                f"{uri} can only be reached through Spark, and Delta's log is read without it",
+                hint="use a local path, s3://, gs://, az:// or abfs://",
+            )
+        return None
+    return uri if is_named or has_delta_log(uri, options or {}) else None
 
 
 def _require_same_kind(spark: SparkSession, frame: Any) -> None:

@@ -111,11 +111,14 @@ class Owners:
 
 def owned_by(table_format: str, table: str, marker: str) -> UnsupportedSourceError:
     """Return the error for files that are no plain files."""
+    hint = (
+        "lakebloom cannot index, look up in or change such tables yet: query the table itself, or write the rows "
+        "to a directory of plain files"
+    )
+    if table_format == TABLE_FORMATS["delta"]:
+        hint = 'name the Delta table by its path: create_index("/path/of/the/table", ...) or delta.`/path/of/the/table`'
     return UnsupportedSourceError(
-        f"{table} is a table of {table_format}, whose log decides which files count",
-        found=marker,
-        hint="lakebloom cannot index, look up in or change such tables yet: query the table itself, or write the rows "
-        "to a directory of plain files",
+        f"{table} is a table of {table_format}, whose log decides which files count", found=marker, hint=hint
     )
 
 

@@ -12,23 +12,18 @@ and Iceberg's position deletes need nothing else, and Iceberg's equality deletes
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
     from lakebloom.sbbf.kernels import BoolArray
+    from lakebloom.tables.column_mapping import ColumnMapping
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.formats.delta.deletion_vectors import DeletionVector
 
-__all__ = ["ColumnMapping", "DataFile", "Deletes", "PartitionValues", "RowDeletes", "TableSnapshot"]
-
-ColumnMapping: TypeAlias = Literal["", "name", "id"]
-"""How files call a column: by its name, by a physical name that never changes, or by the id of its field.
-
-Files with ids never fall back to names: a column that was dropped and added again under its name is another column.
-"""
+__all__ = ["DataFile", "Deletes", "PartitionValues", "RowDeletes", "TableSnapshot"]
 
 PartitionValues: TypeAlias = "tuple[tuple[str, str | None], ...]"
 """The values of a file's partition columns as text, under the names that files have for them; None is NULL."""

@@ -21,7 +21,7 @@ class Lister(Protocol):
 
     def __call__(
         self, options: Mapping[str, str], watch: Watch | None = None, *, look_above: bool = True
-    ) -> list[TableFile]:
+    ) -> Sequence[TableFile]:
         """Return the files, sorted by URI."""
 
 
@@ -34,9 +34,9 @@ class Inventory:
         self._lister = lister
         self._lock = new_lock()
         self._is_plain = False
-        self._listed: tuple[Watch, list[TableFile]] | None = None
+        self._listed: tuple[Watch, Sequence[TableFile]] | None = None
 
-    def files(self) -> list[TableFile]:
+    def files(self) -> Sequence[TableFile]:
         """Return the files, sorted by URI; the same list for as long as nothing changed.
 
         Whoever finds that something may have changed lists for itself. A list that another began earlier may lack a
@@ -50,7 +50,7 @@ class Inventory:
         # Above an object store's table is looked once: each lookup would ask for what hardly ever comes.
         look_above = not self._is_plain
         if self._lister is None:
-            files = list_files(self._locations, self._options, watch, look_above=look_above)
+            files: Sequence[TableFile] = list_files(self._locations, self._options, watch, look_above=look_above)
         else:
             files = self._lister(self._options, watch, look_above=look_above)
         with self._lock:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import InvalidArgumentError, NotFoundError
 from lakebloom.storage.uri import from_decoded, normalise, split, to_local_path
-from lakebloom.tables.file_identity import OBJECT_SCHEMES, TableFile, is_reachable
+from lakebloom.tables.file_identity import OBJECT_SCHEMES, TableFile, is_logged, is_reachable
 from lakebloom.tables.formats.recognise import Owners, is_marker, note_above, note_markers
 from lakebloom.tables.listing import glob, local
 from lakebloom.tables.listing.membership import members
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lakebloom.tables.listing.inotify import Watch
     from lakebloom.tables.listing.membership import Found
 
-__all__ = ["is_remote", "list_files", "require_plain_locations", "stat_file"]
+__all__ = ["is_remote", "list_files", "look_again", "require_plain_locations", "stat_file"]
 
 
 def list_files(
@@ -70,6 +70,11 @@ def stat_file(uri: str, options: Mapping[str, str] | None = None) -> TableFile |
 
         return objects.stat_file(uri, options or {})
     return local.stat_file(uri)
+
+
+def look_again(file: TableFile, options: Mapping[str, str] | None = None) -> TableFile | None:
+    """A file that was listed as it is now, or None if it is gone. One that a log lists is what the log says."""
+    return file if is_logged(file) else stat_file(file.uri, options)
 
 
 def is_remote(uri: str) -> bool:

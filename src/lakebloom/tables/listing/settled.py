@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from lakebloom.tables.file_identity import is_object, local_changed_ns
+from lakebloom.tables.file_identity import is_logged, is_object, local_changed_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -67,6 +67,8 @@ def too_new_reason(file: TableFile) -> str:
 
 
 def _settled_at_ns(file: TableFile, *, etag_known: bool) -> int:
+    if is_logged(file):
+        return 0  # it is written once
     if file.uri.startswith("file:") and file.tag:
         changed_ns = local_changed_ns(file.tag)
         return changed_ns + (_TICK_NS if changed_ns % _NS_PER_S else _COARSE_NS)

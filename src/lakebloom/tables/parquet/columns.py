@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 
 from lakebloom.errors import DataFileError, InvalidArgumentError
 from lakebloom.tables.access import LOCAL, TableAccess
+from lakebloom.tables.column_mapping import path_of_ids
+from lakebloom.tables.column_spec import ColumnSpec
 from lakebloom.tables.columns import ColumnPath, arrow_type, format_name
 from lakebloom.tables.parquet.batches import plan_batches
 from lakebloom.tables.parquet.calendars import require_trusted, trusted_values
@@ -36,14 +38,6 @@ if TYPE_CHECKING:
     from lakebloom.tables.parquet.types import Family
 
 __all__ = ["ColumnSpec", "ParquetColumns", "RowGroupShape", "row_group_shapes"]
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnSpec:
-    """A column of the table, with its Spark type (what Spark calls simpleString)."""
-
-    path: ColumnPath
-    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +90,7 @@ class ParquetColumns:
                 self._readers: dict[tuple[str, ...], pq.ParquetFile] = {(): first}
                 self.row_groups = row_group_shapes(self._metadata)
                 paths = first.reader.column_paths
-            self._leaves = [self._find(column, paths, access.case_sensitive) for column in columns]
+            self._leaves = [self._find(column, first, paths, access.case_sensitive) for column in columns]
             self._footer.require_plain(uri, [leaf.number for leaf in self._leaves if leaf is not None], _IN_CLEAR)
         except BaseException:
             self.close()
@@ -200,8 +194,13 @@ class ParquetColumns:
             require_trusted(array, leaf.trusted, leaf.dotted)
         return array
 
-    def _find(self, column: ColumnSpec, paths: Sequence[Sequence[str]], case_sensitive: bool) -> _Leaf | None:
-        number = find_leaf(paths, column.path, case_sensitive=case_sensitive)
+    def _find(
+        self, column: ColumnSpec, file: pq.ParquetFile, paths: Sequence[Sequence[str]], case_sensitive: bool
+    ) -> _Leaf | None:
+        path = path_of_ids(self._uri, file.schema_arrow, column.ids) if column.ids else column.path
+        if path is None:
+            return None
+        number = find_leaf(paths, path, case_sensitive=case_sensitive or bool(column.ids))
         if number is None:
             return None
         schema = self._metadata.schema.column(number)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from lakebloom.sbbf.values.plain_arrays import plain_array
-from lakebloom.tables.file_identity import is_same
-from lakebloom.tables.listing.listing import stat_file
+from lakebloom.tables.file_identity import is_logged, is_same
+from lakebloom.tables.listing.listing import look_again
 from lakebloom.tables.parquet.open import page_bytes, seen_version
 from lakebloom.tables.parquet.pages.file_pages import UnpagedError, Wanted
 from lakebloom.tables.parquet.pages.row_ranges import RowRanges
@@ -44,6 +44,8 @@ class OpenFile:
         """``asked`` are the columns of which most is read; ``parquet`` is given where the footer was read just now."""
         self._rows, self._source, self._asked, self._fresh = rows, source, asked, parquet
         self.file, self.footer = file, footer
+        self.live = rows.live(file, footer)
+        """Which rows of the file count."""
 
     @property
     def row_groups(self) -> range:
@@ -58,7 +60,7 @@ class OpenFile:
     def is_unchanged(self, options: Mapping[str, str]) -> bool:
         """Tell whether all that was read is of the file as it was listed. Asks the store only if that is not known."""
         version = seen_version(self._source)
-        now = stat_file(self.file.uri, options) if version is None else version.file
+        now = look_again(self.file, options) if version is None or is_logged(self.file) else version.file
         return is_same(self.file, now)
 
     def read(self, row_groups: Sequence[int], schema: pa.Schema, *, use_threads: bool = True) -> pa.Table:

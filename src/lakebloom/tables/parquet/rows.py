@@ -5,25 +5,30 @@ A column that an old file lacks is NULL, one that was widened since is cast, par
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakebloom.errors import DataFileError
+from lakebloom.tables.column_mapping import ColumnMapping
 from lakebloom.tables.columns import ColumnNames, ColumnPath
 from lakebloom.tables.file_identity import TableFile
 from lakebloom.tables.formats.partition_list import Values
+from lakebloom.tables.formats.table_snapshot import DataFile
 from lakebloom.tables.listing.listing import list_files
 from lakebloom.tables.listing.partitions import partition_values
 from lakebloom.tables.parquet.footer import read_arrow_footer
 from lakebloom.tables.parquet.kept_footers import KeptFooter, KeptFooters
+from lakebloom.tables.parquet.live_rows import KeptDeletes, LiveRows
 from lakebloom.tables.parquet.open import open_source, parquet_file, reading, seen_version
 from lakebloom.tables.parquet.open_file import OpenFile
 from lakebloom.tables.parquet.pages.file_pages import Wanted
-from lakebloom.tables.parquet.pages.row_ranges import RowRanges
+from lakebloom.tables.parquet.pages.row_ranges import Numbers, RowRanges
 from lakebloom.tables.parquet.stored_columns import StoredColumns
 from lakebloom.tables.parquet.views import View, partition_array, rows_without_columns
 from lakebloom.tables.schema import TableSchema
@@ -43,18 +48,41 @@ class TableRows:
         options: Mapping[str, str],
         *,
         partition_values: Mapping[str, Values] | None = None,
+        logged: Mapping[str, DataFile] | None = None,
     ) -> None:
-        """``partition_values`` are those of each directory, in the order of the columns, where a catalog has them."""
+        """``partition_values`` are those of each directory, in the order of the columns, where a catalog has them.
+
+        ``logged`` are the files of a table with a log, by URI: their partition values, and which rows are deleted.
+        """
         self._known_values = partition_values
+        self._logged = logged
         self._partition_order = tuple(partition_columns)
         self._locations = locations
         self._partition_columns = frozenset(partition_columns)
         self._options = options
         self._schema = schema
         self._footers = KeptFooters()
+        self._deletes = KeptDeletes()
         self.unpaged: Counter[str] = Counter()
         """Why row groups were read as a whole where some pages would have been enough, and how often."""
         self._parts: dict[tuple[str, ...], pa.Schema] = {}
+
+    def with_logged(self, logged: Mapping[str, DataFile]) -> TableRows:
+        """Return the same table with the files of another version. What is known of files is shared."""
+        other = copy.copy(self)
+        other._logged = logged
+        return other
+
+    def live(self, file: TableFile, footer: KeptFooter) -> LiveRows:
+        """Return which rows of a file count. Raises the errors of reading the deleted ones."""
+        entry = None if self._logged is None else self._logged[file.uri]
+        deletes = None if entry is None or entry.deletes is None else self._deletes.of(entry.deletes, self._options)
+        return LiveRows(deletes, footer.row_starts)
+
+    @property
+    def named_as_in_files(self) -> bool:
+        """Whether files call the columns as the table does."""
+        return self._schema.mapping is ColumnMapping.NONE
 
     @property
     def types(self) -> Mapping[ColumnPath, str]:
@@ -135,29 +163,31 @@ class TableRows:
                 opened = OpenFile(self, file, source, known, schema, parquet)
                 view = self.kept_view(file, known, schema)
             for group in range(parquet.metadata.num_row_groups) if row_groups is None else row_groups:
-                for table in self._tables(opened, parquet, group, view, ranges):
+                for numbers, table in self._tables(opened, parquet, group, view, ranges):
                     with reading(file.uri):
-                        batches = table.to_batches()
+                        batches = opened.live.of_table(group, numbers, table).to_batches()
                     yield from batches
 
     def _tables(
         self, opened: OpenFile, parquet: pq.ParquetFile, group: int, view: View, ranges: RowRanges | None
-    ) -> Iterator[pa.Table]:
-        """Yield the rows of a row group, some at a time."""
+    ) -> Iterator[tuple[Numbers, pa.Table]]:
+        """Yield the rows of a row group, some at a time, with their ascending numbers in it."""
         footer, uri = opened.footer, opened.file.uri
         wanted = None if ranges is None else ranges.within(*footer.row_starts[group : group + 2])
         with reading(uri):
             rows_at_once = _rows_at_once(parquet, group)
         if wanted is None or not footer.has_pages[group] or wanted.covers(footer.row_counts[group]):
+            start = 0
             for table in _tables(uri, parquet, group, view.names, rows_at_once):
                 with reading(uri):
                     rows = view.rows(table, table.num_rows)
-                yield rows
+                yield np.arange(start, start + table.num_rows, dtype=np.int64), rows
+                start += table.num_rows
             return
         for part in wanted.cut(rows_at_once):
             with reading(uri):
-                tables = opened.read_ranges([Wanted(group, part)], view.schema, use_threads=False)
-            yield from tables
+                (table,) = opened.read_ranges([Wanted(group, part)], view.schema, use_threads=False)
+            yield part.row_numbers(np.arange(part.num_rows, dtype=np.int64)), table
 
     def kept_view(self, file: TableFile, footer: KeptFooter, schema: pa.Schema) -> View:
         """Return the same as ``view``, made once for each file and set of columns."""
@@ -173,13 +203,19 @@ class TableRows:
     def view(self, file: TableFile, stored: StoredColumns, schema: pa.Schema) -> View:
         """Return how the columns of one file become those of a schema."""
         partitions = self._partition_values(file, schema)
-        found = {field.name: stored.find(field.name) for field in schema if field.name not in partitions}
+        found = {field.name: self._find(file, stored, field.name) for field in schema if field.name not in partitions}
         for name in (name for name, in_file in found.items() if in_file is None):
             self._require_no_default(file, name)
         in_file = {name: known for name, known in found.items() if known is not None}
         for known in in_file.values():
             stored.require_plain(file.uri, known)
-        return View(file.uri, schema, stored, in_file, partitions)
+        return View(file.uri, schema, stored, in_file, partitions, self._schema)
+
+    def _find(self, file: TableFile, stored: StoredColumns, name: str) -> str | None:
+        if self._schema.mapping is ColumnMapping.NONE:
+            return stored.find(name)
+        column = self._schema.physical[name,]
+        return stored.find_id(file.uri, column.ids[0]) if column.ids else stored.find(column.path[0])
 
     def _require_no_default(self, file: TableFile, name: str) -> None:
         default = self._schema.defaults.get(name)
@@ -194,6 +230,10 @@ class TableRows:
         names = [name for name in schema.names if name in self._partition_columns]
         if not names:
             return {}
+        if self._logged is not None:
+            given = dict(self._logged[file.uri].partition)
+            physical = {name: self._schema.physical[name,].path[0] for name in names}
+            return {name: partition_array(file.uri, schema.field(name), given.get(physical[name])) for name in names}
         if self._known_values is not None:
             directory = self._known_values[file.uri.rpartition("/")[0]]
             given = dict(zip(self._partition_order, directory, strict=True))

@@ -13,19 +13,20 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from lakebloom.errors import UnsupportedTypeError
+from lakebloom.tables.column_mapping import path_of_ids, renamed_by_id
 from lakebloom.tables.columns import ColumnNames
 from lakebloom.tables.parquet.calendars import require_trusted, trusted_values
 from lakebloom.tables.parquet.types import convert, describe, require_readable_element
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pyarrow.parquet as pq
 
     from lakebloom.tables.parquet.footer import ArrowFooter
     from lakebloom.tables.parquet.types import Family
 
-__all__ = ["StoredColumns"]
+__all__ = ["StoredColumns", "renamed_fields"]
 
 _SPARK_NAMES = {
     pa.int16(): "smallint",
@@ -43,6 +44,11 @@ _SPARK_NAMES = {
 
 _AS_THEY_ARE = frozenset({pa.int32(), pa.int64(), pa.float32(), pa.float64()})
 """What Arrow reads as one of these is stored as it, and is the same to Spark. A wide table has hundreds of them."""
+
+
+def renamed_fields(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Return a column with other names of the fields in it. Nothing is copied."""
+    return pa.chunked_array([chunk.view(kind) for chunk in column.chunks], type=kind)
 
 
 class StoredColumns:
@@ -66,6 +72,7 @@ class StoredColumns:
             if not nested:
                 self._plain.add(field.name)
         self._names = _finder([field.name for field in fields], case_sensitive)
+        self._schema = parquet.schema_arrow
 
     def find(self, name: str) -> str | None:
         """Return what the file calls a column of the table; None where it has no such column.
@@ -79,6 +86,16 @@ class StoredColumns:
     def number(self, name: str) -> int:
         """Return the number of a top-level column of the file."""
         return self._numbers[name]
+
+    def find_id(self, uri: str, number: int) -> str | None:
+        """Return what the file calls the column of an id; None where it has no such column. Raises DataFileError."""
+        path = path_of_ids(uri, self._schema, (number,))
+        return None if path is None else path[0]
+
+    def by_ids(self, column: pa.ChunkedArray, name: str, names: Mapping[int, str]) -> pa.ChunkedArray:
+        """Return a column with the fields of structs in it named by their ids."""
+        kind = renamed_by_id(self._schema.field(name).type, names)
+        return column if kind == column.type else renamed_fields(column, kind)
 
     def require_plain(self, uri: str, name: str) -> None:
         """Raise EncryptedFileError where a top-level column of the file is encrypted, or some of it."""

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lakebloom.errors import UnsupportedTypeError, ValueConversionError
+from lakebloom.tables.column_mapping import ColumnMapping
+from lakebloom.tables.parquet.stored_columns import renamed_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lakebloom.tables.parquet.stored_columns import StoredColumns
+    from lakebloom.tables.schema import TableSchema
 
 __all__ = ["View", "partition_array", "rows_without_columns"]
 
@@ -32,8 +35,11 @@ class View:
         stored: StoredColumns,
         found: dict[str, str],
         partitions: dict[str, pa.Array],
+        mapped: TableSchema,
     ) -> None:
+        """``mapped`` is the table's schema, which says how files call fields of structs."""
         self._uri, self.schema = uri, schema
+        self._mapped = None if mapped.mapping is ColumnMapping.NONE else mapped
         self._stored, self._found, self._partitions = stored, found, partitions
 
     @property
@@ -54,14 +60,20 @@ class View:
                 value = self._partitions[field.name]
                 columns.append(value.take(pa.array([0] * num_rows, pa.int64())))
             elif field.name in self._found:
-                columns.append(self._read(table, self._found[field.name], field.type))
+                columns.append(self._read(table, self._found[field.name], field))
             else:
                 columns.append(pa.nulls(num_rows, field.type))
         return pa.table(columns, schema=self.schema) if columns else rows_without_columns(num_rows)
 
-    def _read(self, table: pa.Table | Mapping[str, pa.ChunkedArray], name: str, kind: pa.DataType) -> pa.ChunkedArray:
+    def _read(self, table: pa.Table | Mapping[str, pa.ChunkedArray], name: str, field: pa.Field) -> pa.ChunkedArray:
         try:
-            return self._stored.read_as(table[name], name, kind)
+            if self._mapped is None or not pa.types.is_nested(field.type):
+                return self._stored.read_as(table[name], name, field.type)
+            column = table[name]
+            if self._mapped.mapping is ColumnMapping.ID:
+                column = self._stored.by_ids(column, name, self._mapped.names_of_ids)
+            kind = self._mapped.fields[field.name].physical().arrow.type
+            return renamed_fields(self._stored.read_as(column, name, kind), field.type)
         except UnsupportedTypeError as error:
             raise UnsupportedTypeError(
                 f"{error.message}, in {self._uri}", found=error.found, hint=error.hint

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lakebloom.predicate.spark_types import Kind, spark_type
+from lakebloom.tables.columns import ColumnNames
+from lakebloom.tables.schema import TableSchema
+from lakebloom.tables.spark_schema import StructType
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, IntArray, UnitFilters
     from lakebloom.predicate.spark_types import SparkType
     from lakebloom.store.records import TableRecord
     from lakebloom.store.unit_bounds import UnitBounds
     from lakebloom.tables.columns import ColumnPath
-    from lakebloom.tables.schema import TableSchema
 
 __all__ = ["TEXT_FORMATS", "AsRead", "ReadSchema"]
 
@@ -47,6 +49,15 @@ class ReadSchema:
         self._types, self._defaults, self._names = schema.types, schema.defaults, schema.names
         self._temporal_differs = temporal_differs
         self._read, self._built = schema, built
+
+    @classmethod
+    def of_columns(cls, file_format: str, types: Mapping[ColumnPath, str], defaults: Collection[str]) -> ReadSchema:
+        """Return the schema of indexed columns, under the names that the index has for them."""
+        found = cls(file_format, TableSchema(StructType(())))
+        found._types = dict(types)
+        found._defaults = dict.fromkeys(defaults, "")
+        found._names = ColumnNames(types, case_sensitive=True)
+        return found
 
     def reads(self, column: ColumnPath, stored: str) -> bool:
         """Tell whether the query reads every value of a column unchanged that was indexed as ``stored``."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import UnsupportedSourceError
+from lakebloom.tables.column_mapping import ColumnMapping
 
 if TYPE_CHECKING:
     from lakebloom.tables.formats.delta.actions import Metadata, Protocol
-    from lakebloom.tables.formats.table_snapshot import ColumnMapping
 
 __all__ = ["mapping_of", "require_readable"]
 
@@ -61,13 +61,10 @@ def require_readable(table_uri: str, protocol: Protocol, metadata: Metadata) -> 
 def mapping_of(table_uri: str, metadata: Metadata) -> ColumnMapping:
     """Return how the table's files call its columns."""
     mode = metadata.configuration.get(_MAPPING) or "none"
-    if mode == "none":
-        return ""
-    if mode == "name":
-        return "name"
-    if mode == "id":
-        return "id"
-    raise _refused(table_uri, "its way to map columns is unknown", f"{_MAPPING} {mode}")
+    try:
+        return ColumnMapping(mode)
+    except ValueError:
+        raise _refused(table_uri, "its way to map columns is unknown", f"{_MAPPING} {mode}") from None
 
 
 def _refused(table_uri: str, reason: str, found: str) -> UnsupportedSourceError:

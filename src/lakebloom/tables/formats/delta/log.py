@@ -4,7 +4,7 @@ The first question lists the log and reads a checkpoint and the commits after it
 and one small request asks for the commit after it: nothing else is read where nothing is new. Once a minute the log is
 listed again, because the commit that is asked for may have been cleaned up behind a later checkpoint. A table that was
 removed and made anew in the same place is noticed by the file of the last known commit, before newer commits are added
-to the state of the old table.
+to the state of the old table; on local disk, where looking costs nothing, that file is looked at each time.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class DeltaLog:
             return self._keep(kept, self._listed(kept))
         next_file = self._stat(kept.version + 1)
         # On an object store each look is a request: the known commit is looked at only where there is a newer one.
-        if (next_file is not None or not is_object(self.table_uri)) and self._is_replaced(kept):
+        if (next_file is not None or not is_object(self.table_uri)) and not self._is_there(kept):
             return self._keep(kept, self._listed(None))
         return kept.snapshot if next_file is None else self._keep(kept, self._followed(kept))
 
@@ -93,7 +93,7 @@ class DeltaLog:
         files = list_log(self.table_uri, self._options)
         newest = files.newest
         assert newest is not None
-        if kept is None or newest < kept.version or self._is_replaced(kept):
+        if kept is None or newest < kept.version or not self._is_there(kept):
             file = self._stat(newest)
             return self._followed(_Kept(self._snapshot(self._read(files, newest)), file, listed_at))
         if newest > kept.version:
@@ -141,10 +141,9 @@ class DeltaLog:
     def _stat(self, version: int) -> TableFile | None:
         return stat_file(f"{self._storage.uri}/{commit_name(version)}", self._options)
 
-    def _is_replaced(self, kept: _Kept) -> bool:
-        """Tell whether the last commit is another file by now: the table was made anew in the same place."""
-        now = self._stat(kept.version)
-        return kept.file is not None and now is not None and not is_same(kept.file, now)
+    def _is_there(self, kept: _Kept) -> bool:
+        """Tell whether the last commit is the same file. If not, it was cleaned up, or this is another table."""
+        return kept.file is None or is_same(kept.file, self._stat(kept.version))
 
     def _keep(self, before: _Kept | None, found: _Kept) -> DeltaSnapshot:
         with self._lock:

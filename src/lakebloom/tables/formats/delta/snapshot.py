@@ -13,9 +13,10 @@ from lakebloom.tables.listing.listing import stat_file
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from lakebloom.tables.column_mapping import ColumnMapping
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.formats.delta.state import State
-    from lakebloom.tables.formats.table_snapshot import ColumnMapping, DataFile
+    from lakebloom.tables.formats.table_snapshot import DataFile
 
 __all__ = ["DeltaSnapshot"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import DataFileError
-from lakebloom.tables.file_identity import TableFile
+from lakebloom.tables.file_identity import LOGGED, TableFile
 from lakebloom.tables.formats.delta.actions import broken
 from lakebloom.tables.formats.delta.deletion_vectors import DeletionVector
 from lakebloom.tables.formats.delta.features import require_readable
@@ -94,7 +94,7 @@ class StateBuilder:
         uri = file_uri(add.path, self._table_uri)
         vector = add.deletion_vector
         self._entries[_key(uri, vector)] = DataFile(
-            TableFile(uri, add.size, add.modification_time),
+            TableFile(uri, add.size, add.modification_time, LOGGED),
             self._shared(add.partition_values),
             None if vector is None else DeletionVector.of(vector, self._table_uri),
         )

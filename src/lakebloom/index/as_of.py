@@ -1,0 +1,17 @@
+"""Which version of a table with a log is asked for."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["NEWEST", "AsOf"]
+
+
+class AsOf(NamedTuple):
+    """A version by its number, or the newest at a time. Neither: the newest."""
+
+    version: int | None = None
+    timestamp_ms: int | None = None
+
+
+NEWEST = AsOf()
