@@ -137,11 +137,11 @@ def _(lake: Lake, met: Met) -> None:
 
 @error_case("UNSUPPORTED_SOURCE")
 def _(lake: Lake, met: Met) -> None:
-    (lake.table / "_delta_log").mkdir()
-    (lake.table / "_delta_log" / f"{0:020d}.json").write_text("{}")
+    (lake.table / ".hoodie").mkdir()
+    (lake.table / ".hoodie/hoodie.properties").write_text("")
     with met():
         lake.open().advise(lake.table)
-    shutil.rmtree(lake.table / "_delta_log")  # it was none
+    shutil.rmtree(lake.table / ".hoodie")  # it was none
     assert len(lake.open().advise(lake.table)) == 3
 
 

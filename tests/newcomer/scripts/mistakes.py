@@ -21,9 +21,9 @@ home = Path.cwd()
 events = home / "events"
 spark.range(0, 1000, 1, 4).selectExpr("id AS user_id", "id % 7 AS day").write.parquet(str(events))
 spark.range(10).write.csv(str(home / "csv"))
-(home / "delta/_delta_log").mkdir(parents=True)
-(home / "delta/_delta_log/00000000000000000000.json").write_text("{}")
-shutil.copy(next(events.glob("*.parquet")), home / "delta/part-0.parquet")
+(home / "iceberg/metadata").mkdir(parents=True)
+(home / "iceberg/metadata/v1.metadata.json").write_text("{}")
+shutil.copy(next(events.glob("*.parquet")), home / "iceberg/part-0.parquet")
 shutil.copytree(events, home / "gone")
 (home / "file").touch()
 
@@ -43,7 +43,7 @@ MISTAKES: dict[str, Callable[[], object]] = {
     "no such index": lambda: lake.lookup("by_usr", col("user_id") == 1),
     "a path that is not there": lambda: lake.create_index(home / "evens", BloomIndexConfig("x", ["user_id"])),
     "a CSV directory": lambda: lake.create_index(home / "csv", BloomIndexConfig("x", ["user_id"])),
-    "a Delta table": lambda: lake.create_index(home / "delta", BloomIndexConfig("x", ["user_id"])),
+    "an Iceberg table": lambda: lake.create_index(home / "iceberg", BloomIndexConfig("x", ["user_id"])),
     "a location that cannot be written": lambda: Lakebloom(spark, home / "file/indexes").create_index(events, by_user),
     "the table is gone": lambda: lake.refresh_index("gone"),
     "explain of nonsense": lambda: lake.explain("selct * from events"),

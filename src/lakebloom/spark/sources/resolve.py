@@ -66,7 +66,7 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
 
     Raises UnsupportedSourceError, NotFoundError, NoFilesError, DataFileError or InvalidArgumentError.
     """
-    delta = _delta_uri(source, options)
+    delta = _delta_uri(spark, source, options)
     if delta is not None:
         return delta_record(delta, options or {})
     table: str | None = None
@@ -115,7 +115,7 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
     )
 
 
-def _delta_uri(source: Any, options: Mapping[str, str] | None) -> str | None:
+def _delta_uri(spark: SparkSession, source: Any, options: Mapping[str, str] | None) -> str | None:
     """Return the URI of a source that is a Delta table: delta.`path`, or a path with a log. None for anything else.
 
     Raises UnsupportedSourceError for one that Python cannot reach.
@@ -127,7 +127,7 @@ def _delta_uri(source: Any, options: Mapping[str, str] | None) -> str | None:
     is_named = quoted is not None and quoted["format"].lower() == "delta"
     if quoted is not None and is_named:
         text = quoted["path"].replace("``", "`")
-    elif quoted is not None or ("/" not in text and not isinstance(source, os.PathLike)):
+    elif quoted is not None or (not isinstance(source, os.PathLike) and _is_name(spark, text)):
         return None
     try:
         uri = normalise(text)
@@ -141,6 +141,11 @@ def _delta_uri(source: Any, options: Mapping[str, str] | None) -> str | None:
             )
         return None
     return uri if is_named or has_delta_log(uri, options or {}) else None
+
+
+def _is_name(spark: SparkSession, text: str) -> bool:
+    """Tell a table's name from the path of a Delta table; the session is asked only where it could be both."""
+    return "/" not in text and (not os.path.isdir(f"{text}/_delta_log") or _is_table(spark, text))  # noqa: PTH112
 
 
 def _require_same_kind(spark: SparkSession, frame: Any) -> None:

@@ -116,7 +116,7 @@ def owned_by(table_format: str, table: str, marker: str) -> UnsupportedSourceErr
         "to a directory of plain files"
     )
     if table_format == TABLE_FORMATS["delta"]:
-        hint = 'name the Delta table by its path: create_index("/path/of/the/table", ...) or delta.`/path/of/the/table`'
+        hint = "create an index of the whole Delta table by its path, /path/of/table or delta.`/path/of/table`"
     return UnsupportedSourceError(
         f"{table} is a table of {table_format}, whose log decides which files count", found=marker, hint=hint
     )
