@@ -155,8 +155,9 @@ class Queries(Maintaining, Reading):
 
         spark, _ = self._workshop(None)
         snapshot = self._reader(name).snapshot()
-        files = SparkBuilder(spark, self._catalog).list_files(self._current(snapshot))
-        found = self._join_filters().of(snapshot, parse_name(column), files, self._settings())
+        table = self._current(snapshot)
+        files = SparkBuilder(spark, self._catalog).list_files(table)
+        found = self._join_filters().of(snapshot, parse_name(column), files, self._settings(), table.record)
         return might_contain_column(spark, found, spark_column)
 
     def prune_join(self, indexed: DataFrame, small: DataFrame, on: str | Sequence[str]) -> DataFrame:

@@ -467,3 +467,33 @@ def test_advice_price_and_report_of_a_delta_table(tmp_path: Path) -> None:
     indexes.create("key")
     page = indexes.open().report(NAME, tmp_path / "page.html", "key = 21").read_text()
     assert "key" in page
+
+
+def test_a_global_filter_is_that_of_the_column_that_is_meant_now(tmp_path: Path) -> None:
+    from lakebloom.errors import ColumnNotFoundError, StaleIndexError
+    from lakebloom.index.current_table import logged_table
+    from lakebloom.index.query.join_filters import JoinFilters
+    from lakebloom.index.settings import Settings
+
+    model = Model(tmp_path / "t")
+    model.append([{"k": 1, "s": "old"}])
+    indexes = DeltaIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k", "s", global_filter=True)
+    model.columns[0].name = "key"
+    model.columns[1] = Column("s", "col-9", 9, "string")
+    model.alter()
+    model.append([{"k": 2, "col-9": "new"}])
+    indexes.refresh()
+    snapshot = indexes.open()._reader(NAME).snapshot()
+
+    def filter_of(column: str) -> Any:
+        table = logged_table(snapshot.commit.table, {})
+        return JoinFilters({}).of(snapshot, (column,), table.list_files({}), Settings(), table.record)
+
+    assert filter_of("key").filter.might_contain(pa.array([1, 2], pa.int32())).all()
+    with pytest.raises(ColumnNotFoundError):
+        filter_of("s")
+    model.columns[0].kind = "long"
+    model.alter()
+    with pytest.raises(StaleIndexError, match="bigint"):
+        filter_of("key")

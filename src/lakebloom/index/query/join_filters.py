@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from lakebloom.index.settings import Settings
     from lakebloom.index.snapshot import Snapshot
-    from lakebloom.store.records import GlobalRecord
+    from lakebloom.store.records import GlobalRecord, TableRecord
     from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.file_identity import TableFile
 
@@ -61,13 +61,22 @@ class JoinFilters:
         self._options = options
         self._made: dict[tuple[str, ColumnPath], tuple[object, JoinFilter]] = {}
 
-    def of(self, snapshot: Snapshot, column: ColumnPath, files: Sequence[TableFile], settings: Settings) -> JoinFilter:
+    def of(
+        self,
+        snapshot: Snapshot,
+        column: ColumnPath,
+        files: Sequence[TableFile],
+        settings: Settings,
+        table: TableRecord | None = None,
+    ) -> JoinFilter:
         """Return the filter over a column's values in all indexed files, and in these.
+
+        ``table`` is the version of a table with a log whose column is meant.
 
         Raises ColumnNotFoundError and InvalidArgumentError if there is no such filter, StaleIndexError if too
         many files are missing from it, and the errors of reading them.
         """
-        config, path = snapshot.commit.config, resolver(snapshot)(column)
+        config, path = snapshot.commit.config, _indexed(snapshot, column, table)
         if path is None:
             names = [format_name(known.path) for known in config.columns]
             raise ColumnNotFoundError.among(format_name(column), names, where=f"index {config.name!r}")
@@ -112,6 +121,20 @@ class JoinFilters:
                     f.insert_hashes(hashes if valid is None else hashes[valid])
         if not is_same(file, look_again(file, self._options)):
             raise _stale(snapshot.commit.config.name, f"{file.uri}, which changed while it was read")
+
+
+def _indexed(snapshot: Snapshot, column: ColumnPath, table: TableRecord | None) -> ColumnPath | None:
+    """Return the indexed column that a name means now; None if it is not indexed."""
+    if table is None or table.snapshot is None:
+        return resolver(snapshot)(column)
+    now = table.schema.names.require(column)
+    path = resolver(snapshot, table)(now)
+    types = {known.path: known.type for known in snapshot.commit.config.columns}
+    if path is not None and types[path] != table.schema.types[now]:
+        raise _stale(
+            snapshot.commit.config.name, f"values of the type {table.schema.types[now]}, which was {types[path]}"
+        )
+    return path
 
 
 def _global_record(snapshot: Snapshot, number: int) -> GlobalRecord:
