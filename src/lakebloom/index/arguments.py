@@ -132,7 +132,7 @@ def column_list(columns: Any) -> Any:
 
 
 def as_of_arguments(version: Any, timestamp: Any) -> AsOf:
-    """Return which version of a table is asked for. Raises InvalidArgumentError.
+    """Return which version of a table a call means. Raises InvalidArgumentError.
 
     >>> as_of_arguments(None, "1970-01-01T00:00:01Z").timestamp_ms
     1000

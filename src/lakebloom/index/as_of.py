@@ -1,4 +1,4 @@
-"""Which version of a table with a log is asked for."""
+"""Which version of a table with a log a call means."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The owner of a path is the file system. The owner of a catalog table is the catalog, which only Spark can query; without
 Spark it is what the catalog said when the index was built or refreshed (docs/LOOKUPS.md). The owner of a table with a
-log is the log, and nobody else is asked.
+log is the log alone.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def logged_table(table: TableRecord, options: Mapping[str, str], as_of: AsOf = N
     """Return a table with a log as its log describes it.
 
     Raises the errors of ``lakebloom.tables.formats.delta.log.DeltaLog``, and UnsupportedSourceError for a table
-    without a log that is asked for a version.
+    without a log where a version is given.
     """
     if table.snapshot is None:
         if as_of == NEWEST:
