@@ -497,3 +497,34 @@ def test_a_global_filter_is_that_of_the_column_that_is_meant_now(tmp_path: Path)
     model.alter()
     with pytest.raises(StaleIndexError, match="bigint"):
         filter_of("key")
+
+
+@pytest.mark.parametrize("granularity", ["file", "row_group", 7])
+def test_rows_in_batches_leave_out_deleted_ones(tmp_path: Path, granularity: Any) -> None:
+    """What the data source reads: whole files, row groups, some rows, and no columns at all."""
+    from lakebloom.index.current_table import logged_table
+    from lakebloom.index.lookup.file_reads import batches_of, reads_of, unindexed_reads
+    from lakebloom.tables.parquet.rows import TableRows
+
+    table = plain_table(tmp_path / "t")
+    deleted = {0, 3, 10, 55, 99}
+    table.commit(table.again(table.add("a.parquet", keys(*range(100))), table.inline(deleted)))
+    indexes = DeltaIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k", granularity=granularity)
+    snapshot = indexes.open()._reader(NAME).snapshot()
+    current = logged_table(snapshot.commit.table, {})
+    record, listed = current.record, current.list_files({})
+    rows = TableRows(record.locations, record.schema, (), {}, logged=current.logged)
+
+    def read(reads: Any, names: list[str]) -> list[pa.RecordBatch]:
+        return [batch for each in reads for batch in batches_of(rows, each, rows.schema_of(names), {})]
+
+    live = [key for key in range(100) if key not in deleted]
+    whole = read(unindexed_reads(listed), ["k"])
+    assert [key for batch in whole for key in batch["k"].to_pylist()] == live
+    assert sum(batch.num_rows for batch in read(unindexed_reads(listed), [])) == len(live)
+    for key in (10, 11):
+        some = read(reads_of(snapshot, col("k") == key, listed, table=record), ["k"])
+        found = [value for batch in some for value in batch["k"].to_pylist()]
+        assert (key in found) == (key not in deleted)
+        assert set(found) <= set(live)
