@@ -175,7 +175,14 @@ FEW_TASKS = 8
 WORST_UNION = 0.1
 """Filters of row groups are imported as one for the file up to this rate; beyond, they say too little about it."""
 MERGED_BYTES = 512 << 20
-"""Filters of a segment that `optimize_index` makes: bounds its memory. docs/SCALE.md."""
+"""Memory that merging takes: an eighth of it holds a range of rows as blocks, another one the same as planes. Smaller
+segments are always merged. docs/SCALE.md."""
+MERGED_HERE_BYTES = 256 << 20
+"""Smaller merges run in the driver: starting the tasks of a Spark job takes longer."""
+MOST_WIDE_UNITS = 1 << 22
+"""Units of a merged segment: one row of it takes an eighth of a gigabyte as blocks. docs/SCALE.md."""
+LARGE_SEGMENT = 8
+"""A segment so many times as large as all smaller ones together is not written again for their sake."""
 VERIFIED_BYTES = 256 << 20
 """Filters that `verify_index` holds at a time: a tile is read once for so many bytes of them."""
 ALWAYS_ALLOWED_BYTES = 16 << 20
@@ -227,7 +234,8 @@ LITTLE_GAIN = 0.1
 LARGE_INDEX = 0.25
 """An index larger than this share of its table is recommended with a warning."""
 MANY_SEGMENTS = 16
-"""From so many segments on the report proposes to optimize: a key reads a row of each. bench-scale, requests."""
+"""More segments are merged at the end of a build, and the report proposes to optimize: a key reads each of them.
+bench-scale, requests."""
 MANY_VERSIONS = 50
 """From so many versions on the report proposes to vacuum."""
 WORSE_FPP = 2.0

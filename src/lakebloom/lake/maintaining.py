@@ -27,11 +27,19 @@ class Maintaining(Building):
     """Maintains indexes."""
 
     def optimize_index(self, name: str, *, progress: ProgressOption = None) -> OperationReport:
-        """Merge small segments. Reads no data files. ``progress`` is that of ``create_index``."""
+        """Merge segments into few wide ones. Reads no data files. ``progress`` is that of ``create_index``.
+
+        With a session, a large merge is a Spark job; without one it runs here, in bounded memory.
+        """
         from lakebloom.index.maintain.optimize import optimize_index
 
+        run = None
+        if self._spark is not None:
+            from lakebloom.spark.merge import spark_merger
+
+            run = spark_merger(self._spark, self._catalog.index(name))
         with self._shown(f"optimizing {name}", progress) as tell:
-            return optimize_index(self._catalog, name, tell)
+            return optimize_index(self._catalog, name, tell, run)
 
     def delete_index(self, name: str, force: bool = False) -> OperationReport:
         """Stop using an index. Until it is vacuumed, ``restore_index`` brings it back.

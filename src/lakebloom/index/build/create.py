@@ -22,6 +22,7 @@ from lakebloom.index.build.price import PriceTag
 from lakebloom.index.build.report import BuildReport
 from lakebloom.index.build.run import (
     PARQUET,
+    merger,
     plan_build,
     require_buildable,
     require_importable,
@@ -29,12 +30,14 @@ from lakebloom.index.build.run import (
     run_build,
     shape_of,
 )
-from lakebloom.index.operation import Phases, discarding, require_stored
+from lakebloom.index.maintain.optimize import compacted
+from lakebloom.index.operation import Phases, discard, discarding, require_stored
+from lakebloom.index.snapshot import Snapshot
 from lakebloom.store.global_filters import write_global
 from lakebloom.store.log import WRITER, now_ms
 from lakebloom.store.records import ColumnRecord, Commit, ConfigRecord, GlobalRecord
 from lakebloom.tables.columns import ColumnNames, arrow_type, format_name
-from lakebloom.tuning import MOST_GLOBAL_FPP
+from lakebloom.tuning import MANY_SEGMENTS, MOST_GLOBAL_FPP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -109,11 +112,23 @@ def create_index(
             config=prepared.record,
             table=prepared.table.stored(index.storage, plan.build_id),
             segments=result.segments,
-            global_filters=store_globals(index, plan, result, result.segments),
             summary=summary_of(result),
         )
+        segments = _merged(workshop, index, first, plan.build_id)
+        global_filters = store_globals(index, plan, result, segments)
+        first = msgspec.structs.replace(first, segments=segments, global_filters=global_filters)
         commit = _replaced(index, first, prepared.found) if replace else _created(index, first)
+    if segments is not result.segments:
+        discard(index, plan.build_id, commit)  # what was merged
     return BuildReport.of(commit, result, phases.seconds)
+
+
+def _merged(workshop: Workshop, index: Index, first: Commit, operation_id: str) -> tuple[SegmentRecord, ...]:
+    """Return the segments of a build, merged if there are more than a lookup should read."""
+    if len(first.segments) <= MANY_SEGMENTS:
+        return first.segments
+    snapshot = Snapshot(index.storage, first)
+    return compacted(index, snapshot, snapshot.current, operation_id, run=merger(workshop, index))
 
 
 def _created(index: Index, first: Commit) -> Commit:

@@ -23,6 +23,7 @@ from lakebloom.index.build.plan import BuildResult
 from lakebloom.index.build.report import BuildReport
 from lakebloom.index.build.run import (
     grows_at,
+    merger,
     plan_build,
     require_importable,
     resized_globals,
@@ -282,7 +283,8 @@ class _Refresh:
             kept_whole = () if rebuilt else self._sound.segments
             everything = msgspec.structs.replace(self._commit, segments=kept_whole + result.segments)
             snapshot = Snapshot(self._index.storage, everything, self._snapshot)
-            kept = compacted(self._index, snapshot, snapshot.listed(self._listed), operation_id)
+            run = merger(self._workshop, self._index)
+            kept = compacted(self._index, snapshot, snapshot.listed(self._listed), operation_id, run=run)
             if kept == replaced and self._sound is self._commit:
                 return self._moved(result)
             source = self._stored_source(operation_id)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lakebloom.index.build.plan import Builder
     from lakebloom.index.catalog import Catalog, Index
     from lakebloom.index.settings import Settings
+    from lakebloom.store.merge import RunRanges
     from lakebloom.store.records import ConfigRecord, TableRecord
     from lakebloom.tables.column_spec import ColumnSpec
     from lakebloom.tables.file_identity import TableFile
@@ -140,6 +141,13 @@ def require_buildable(workshop: Workshop, plan: BuildPlan, table: TableRecord, f
     check = getattr(workshop.builder, "require_buildable", None)
     if check is not None:
         check(plan, table, files)
+
+
+def merger(workshop: Workshop, index: Index) -> RunRanges | None:
+    """Return what the builder merges segments with; None where they are merged here."""
+    make = getattr(workshop.builder, "merger", None)
+    run: RunRanges | None = None if make is None else make(index)
+    return run
 
 
 def require_importable(config: ConfigRecord, table: TableRecord) -> None:

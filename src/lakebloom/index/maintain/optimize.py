@@ -1,4 +1,9 @@
-"""Merges segments without reading a data file."""
+"""Merges segments without reading a data file, into few wide ones.
+
+A lookup reads a few planes of each tile, however wide it is: so it costs the more, the more segments there are, and
+hardly more if they are wide. A large segment is not written again for the sake of a few small ones: it waits until they
+are worth it, so that the work of all merges together grows no faster than the table.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,7 @@ from lakebloom.index.operation import discarding, new_operation_id, require_stor
 from lakebloom.index.reports import OperationReport
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.store.merge import merge_segments
-from lakebloom.tuning import MERGED_BYTES
+from lakebloom.tuning import LARGE_SEGMENT, MERGED_BYTES, MOST_WIDE_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,21 +28,25 @@ if TYPE_CHECKING:
     from lakebloom.display.progress import Report
     from lakebloom.index.catalog import Catalog, Index
     from lakebloom.sbbf.kernels import BoolArray
+    from lakebloom.store.merge import RunRanges
     from lakebloom.store.records import Commit, GlobalRecord, SegmentRecord
     from lakebloom.store.segments import Segment
 
 
-def optimize_index(catalog: Catalog, name: str, progress: Report | None = None) -> OperationReport:
-    """Merge small segments, and drop units of files that were indexed again since.
+def optimize_index(
+    catalog: Catalog, name: str, progress: Report | None = None, run: RunRanges | None = None
+) -> OperationReport:
+    """Merge segments, and drop units of files that were indexed again since.
 
     Filters are copied unchanged, so every result stays the same. Commits nothing if there is nothing to merge or drop.
+    ``run`` does the work elsewhere, for example in a Spark job; without it, it is done here.
     """
     index = catalog.index(name)
     commit = index.active()
     snapshot = Snapshot(index.storage, commit)
     operation_id = new_operation_id()
     with discarding(index, operation_id):
-        merged = compacted(index, snapshot, snapshot.current, operation_id, progress)
+        merged = compacted(index, snapshot, snapshot.current, operation_id, progress, run)
         if merged == commit.segments:
             return OperationReport.of(commit, committed=False)
 
@@ -90,8 +99,9 @@ def compacted(
     keep: Sequence[BoolArray],
     operation_id: str,
     progress: Report | None = None,
+    run: RunRanges | None = None,
 ) -> tuple[SegmentRecord, ...]:
-    """Write the kept units into few segments and return these. A segment that keeps all units is not copied.
+    """Write the kept units into few segments and return these. A segment that needs no change is not copied.
 
     ``progress`` gets the number of the table's files, and of the index's bytes, that are done.
     """
@@ -100,13 +110,21 @@ def compacted(
     batches = _batches(snapshot, keep)
     done = _Merging(batches, progress)
     for batch in batches:
-        if len(batch) == 1 and batch[0][1].all():
+        if len(batch) == 1 and batch[0][1].all() and is_merged(batch[0][0].record):
             made.append(batch[0][0].record)
         else:
             segment_id = f"{operation_id}-merged-{uuid.uuid4().hex[:8]}"
-            made.append(merge_segments(index.storage, segment_id, columns, batch))
+            made.append(merge_segments(index.storage, segment_id, columns, batch, run))
         done.add(batch)
     return tuple(made)
+
+
+def is_merged(record: SegmentRecord) -> bool:
+    """Tell whether the filters of each size are in one tile."""
+    sizes: dict[tuple[int, int], list[int]] = {}
+    for tile in sorted(record.tiles, key=lambda tile: tile.layer):
+        sizes.setdefault((tile.column, tile.number), []).append(tile.num_blocks)
+    return len({(column, *blocks) for (column, _), blocks in sizes.items()}) == len(sizes)
 
 
 class _Merging:
@@ -133,14 +151,35 @@ class _Merging:
 
 
 def _batches(snapshot: Snapshot, keep: Sequence[BoolArray]) -> list[list[tuple[Segment, BoolArray]]]:
-    """Collect segments with the same column types, up to a size."""
-    batches: dict[tuple[str, ...], list[list[tuple[Segment, BoolArray]]]] = {}
+    """Collect segments with the same column types, up to a number of units. A large one may stay alone."""
+    alike: dict[tuple[str, ...], list[tuple[Segment, BoolArray]]] = {}
     for segment, kept in zip(snapshot.segments, keep, strict=True):
-        if not kept.any():
-            continue
-        same_types = batches.setdefault(segment.record.types, [[]])
-        size = segment.record.size_bytes + sum(other.record.size_bytes for other, _ in same_types[-1])
-        if same_types[-1] and size > MERGED_BYTES:
-            same_types.append([])
-        same_types[-1].append((segment, kept))
-    return [batch for same_types in batches.values() for batch in same_types if batch]
+        if kept.any():
+            alike.setdefault(segment.record.types, []).append((segment, kept))
+    batches: list[list[tuple[Segment, BoolArray]]] = []
+    for of_types in alike.values():
+        alone = _large(of_types)
+        batches += [[each] for each in of_types if each[0].record.id in alone]
+        units = MOST_WIDE_UNITS
+        for each in of_types:
+            if each[0].record.id not in alone:
+                units += int(each[1].sum())
+                if units > MOST_WIDE_UNITS:
+                    batches.append([])
+                    units = int(each[1].sum())
+                batches[-1].append(each)
+    return batches
+
+
+def _large(segments: Sequence[tuple[Segment, BoolArray]]) -> set[str]:
+    """Return the segments that are many times as large as all smaller ones together, and need no change."""
+    found: set[str] = set()
+    sizes = {segment.record.id: segment.record.size_bytes for segment, _ in segments}
+    whole = {segment.record.id for segment, kept in segments if kept.all() and is_merged(segment.record)}
+    rest = sum(sizes.values())
+    for segment_id in sorted(sizes, key=sizes.__getitem__, reverse=True):
+        rest -= sizes[segment_id]
+        if segment_id not in whole or sizes[segment_id] < max(MERGED_BYTES, LARGE_SEGMENT * rest):
+            break
+        found.add(segment_id)
+    return found

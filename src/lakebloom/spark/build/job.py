@@ -38,9 +38,10 @@ from lakebloom.spark.versions import ctrl_c_interrupts
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from lakebloom.index.catalog import Catalog
+    from lakebloom.index.catalog import Catalog, Index
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.storage import Storage
+    from lakebloom.store.merge import RunRanges
     from lakebloom.store.records import TableRecord
     from lakebloom.tables.file_identity import TableFile
 
@@ -85,6 +86,12 @@ class SparkBuilder:
                 found=f"granularity {plan.granularity!r}",
                 hint='use granularity="file"',
             )
+
+    def merger(self, index: Index) -> RunRanges | None:
+        """Return what merges segments in a Spark job; None for an index that only the driver can reach."""
+        from lakebloom.spark.merge import spark_merger
+
+        return spark_merger(self._spark, index)
 
     def build(
         self,
