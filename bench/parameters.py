@@ -134,6 +134,16 @@ class Units:
     questions = 40
 
 
+class Opening:
+    """Very many units in one segment."""
+
+    units = 1_000_000
+    few_units = 1_000
+    open_bar_s = 0.1
+    memory_bar_mb = 60.0
+    compare_bar_s = 1.1
+
+
 class Scale:
     """How costs grow."""
 

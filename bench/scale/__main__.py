@@ -9,6 +9,7 @@ from rich.console import Console
 
 from bench.results import Outcome, main
 from bench.scale.growth import growth_results
+from bench.scale.opening import opening_results
 from bench.scale.probe import probe_results
 from bench.scale.requests import request_results
 from bench.session import session
@@ -16,7 +17,7 @@ from bench.session import session
 
 def run(console: Console) -> Outcome:
     """Measure everything."""
-    results = [*probe_results(console), *request_results(console)]
+    results = [*probe_results(console), *opening_results(console), *request_results(console)]
     spark = session("scale")
     results += growth_results(console, spark)
     spark.stop()

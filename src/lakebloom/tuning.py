@@ -55,6 +55,12 @@ READ_GAP_BYTES = 16 << 10
 """Pieces of a tile that are no further apart are read at once, with what lies between them. bench-lookup."""
 READ_BYTES = 16 << 20
 """How much of a tile is read at a time. Bounds memory."""
+KEPT_BATCH_BYTES = 32 << 20
+"""Memory for batches of unit tables that stay after they were read: some dozen. bench-scale."""
+SMALL_TABLE_BYTES = 1 << 20
+"""A unit table up to this size is read with one request; of a larger one first the head, then batches."""
+SCANNED_BYTES = 8 << 20
+"""How much of a unit table is read at a time when all of it is needed. bench-scale."""
 SIDE_BY_SIDE_UNITS = 1 << 14
 """Segments with more units in all are probed one by one: putting longer rows together costs more. bench-lookup."""
 THREADED_PAIRS = 200_000

@@ -13,6 +13,7 @@ import random
 import resource
 import shutil
 import signal
+import struct
 import sys
 import time
 import traceback
@@ -119,8 +120,8 @@ def hostile_commit(index: Index, rng: random.Random) -> str:
     return "survived"
 
 
-def _with_file(index: Index, path: str, data: bytes, rng: random.Random) -> None:
-    """Store other bytes for a file of the index, with the size and checksum that the log then has."""
+def _with_file(index: Index, path: str, data: bytes, head_bytes: int | None = None) -> None:
+    """Store other bytes for a file of the index, with the sizes and checksums that the log then has."""
     (index.root / path).write_bytes(data)
     tree = msgspec.json.decode(msgspec.json.encode(index.commit))
     waiting: list[Any] = [tree]
@@ -128,57 +129,81 @@ def _with_file(index: Index, path: str, data: bytes, rng: random.Random) -> None
         node = waiting.pop()
         if isinstance(node, dict) and node.get("path") == path:
             node.update(size_bytes=len(data), crc32=zlib.crc32(data))
+            if "head_bytes" in node:
+                head = min(len(data), node["head_bytes"] if head_bytes is None else head_bytes)
+                node.update(head_bytes=head, head_crc32=zlib.crc32(data[:head]))
         waiting.extend(node.values() if isinstance(node, dict) else node if isinstance(node, list) else ())
     index.write_commit(msgspec.json.encode(tree), index.commit.version)
 
 
+def _batched(table: pa.Table, metadata: dict[bytes, bytes], rows: int, compression: str | None) -> tuple[bytes, int]:
+    """Return a table in batches, with checksums that fit, and the size of its head."""
+    schema = table.schema.remove_metadata()
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    batches = []
+    for start in range(0, max(1, table.num_rows), rows):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, schema, options=options) as writer:
+            writer.write_table(table.slice(start, rows).combine_chunks().replace_schema_metadata(None))
+        batches.append(sink.getvalue().to_pybytes()[len(schema.serialize()) : -8])
+    described = b"".join(struct.pack("<II", len(batch), zlib.crc32(batch)) for batch in batches)
+    head = schema.with_metadata({**metadata, b"batches": described.hex().encode()}).serialize().to_pybytes()
+    return head + b"".join(batches) + b"\xff\xff\xff\xff\0\0\0\0", len(head)
+
+
 def hostile_file(index: Index, rng: random.Random) -> str:
     path = rng.choice(sorted(index.commit.paths))
-    _with_file(index, path, damaged(index.whole[index.root / path], rng), rng)
+    _with_file(index, path, damaged(index.whole[index.root / path], rng))
     index.ask_everything()
     return "survived"
 
 
 def hostile_units(index: Index, rng: random.Random) -> str:
-    """Unit tables with other numbers, more rows, or compressed."""
-    path = rng.choice(index.commit.segments).units.path
-    table = pa.ipc.open_file(pa.py_buffer(index.whole[index.root / path])).read_all()
+    """Unit tables with other numbers, texts and dictionaries, more rows, in other batches, or compressed."""
+    path = rng.choice(rng.choice(index.commit.segments).tables).path
+    table = pa.ipc.open_stream(pa.py_buffer(index.whole[index.root / path])).read_all()
+    metadata = dict(table.schema.metadata)
     column = rng.randrange(table.num_columns)
     field = table.schema.field(column)
     if pa.types.is_integer(field.type):
         top = 2 ** (field.type.bit_width - 1) - 1
         values = np.array([rng.choice([-1, 0, 1, 7, top, -top]) for _ in range(table.num_rows)])
         table = table.set_column(column, field, pa.array(values, field.type))
-    if rng.random() < 0.3:
+    elif pa.types.is_string(field.type):
+        table = table.set_column(column, field, pa.array([rng.choice(["", "x", "/", "\0"])] * table.num_rows))
+    elif pa.types.is_dictionary(field.type):
+        texts = pa.array([rng.choice(["", "file:///", "s3://b/", None])], pa.string())
+        indices = pa.array(np.full(table.num_rows, rng.choice([0, 1, -1]), np.int32))
+        table = table.set_column(column, field, pa.DictionaryArray.from_arrays(indices, texts, safe=False))
+    elif rng.random() < 0.3:
         table = pa.concat_tables([table] * rng.choice([2, 1000])).combine_chunks()
-    options = pa.ipc.IpcWriteOptions(compression=rng.choice([None, None, "zstd", "lz4"]))
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, table.schema, options=options) as writer:
-        writer.write_table(table)
-    _with_file(index, path, sink.getvalue().to_pybytes(), rng)
+    if rng.random() < 0.3:
+        metadata[b"first_units"] = rng.choice([b"", b"zz", b"00", b"ff" * 8, b"00" * 16])
+    data, head_bytes = _batched(table, metadata, rng.choice([1, 4096]), rng.choice([None, None, "zstd", "lz4"]))
+    _with_file(index, path, data, head_bytes)
     index.ask_everything()
     return "survived"
 
 
 def unpacking(index: Index, rng: random.Random) -> str:
     """A small file that unpacks to gigabytes."""
-    path = index.commit.segments[0].units.path
-    schema = pa.ipc.open_file(pa.py_buffer(index.whole[index.root / path])).schema
+    path = rng.choice(index.commit.segments[0].tables).path
+    table = pa.ipc.open_stream(pa.py_buffer(index.whole[index.root / path])).read_all()
     rows = 200_000
     arrays = [
         pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array(["file:///x"]))
         if pa.types.is_dictionary(field.type)
         else pa.nulls(rows, field.type)
         if field.nullable
+        else pa.array(["x"] * rows)
+        if pa.types.is_string(field.type)
         else pa.array(np.zeros(rows, np.int64)).cast(field.type)
-        for field in schema
+        for field in table.schema
     ]
-    sink = pa.BufferOutputStream()
-    compressed = pa.ipc.IpcWriteOptions(compression=rng.choice(["zstd", "lz4"]))
-    with pa.ipc.new_file(sink, schema, options=compressed) as writer:
-        for _ in range(rng.choice([1, 20])):
-            writer.write_table(pa.table(arrays, schema=schema))
-    _with_file(index, path, sink.getvalue().to_pybytes(), rng)
+    schema = table.schema.remove_metadata()
+    huge = pa.concat_tables([pa.table(arrays, schema=schema)] * rng.choice([1, 20]))
+    data, head_bytes = _batched(huge, dict(table.schema.metadata), len(huge), rng.choice(["zstd", "lz4"]))
+    _with_file(index, path, data, head_bytes)
     index.ask_everything()
     return "survived"
 

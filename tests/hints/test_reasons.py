@@ -234,7 +234,7 @@ def _(world: World) -> None:
 
 @case("INDEX_UNREADABLE")
 def _(world: World) -> None:
-    for path in (world.home / "indexes").rglob("units.arrow"):
+    for path in (world.home / "indexes").rglob("files.arrow"):
         path.write_bytes(b"damage")
     world.meets(world.frame("k = 7"))
     assert not world.lake.verify_index("by_k").ok

@@ -135,7 +135,7 @@ class Lake:
 
     def indexed(self) -> set[str]:
         """The files of the table that the index knows as they are now."""
-        known = self.snapshot().files
+        known = {file.uri: file for file in self.snapshot().files}
         return {file.uri for file in list_files([f"file://{self.table}"]) if known.get(file.uri) == file}
 
     def stored(self) -> set[str]:

@@ -102,7 +102,7 @@ def _unit_filters(version: Snapshot, column: int) -> Iterator[UnitFilter]:
             for number, layers in segment.layers(column).items()
         }
         slots = {number: np.flatnonzero(tiles == number).tolist() for number in words}
-        for i, unit in enumerate(segment.units.units(len(version.commit.config.columns))):
+        for i, unit in enumerate(segment.units.units()):
             number = int(tiles[i])
             layers = (layer[:, slots[number].index(i)] for layer in words[number])
             yield UnitFilter(

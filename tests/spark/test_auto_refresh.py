@@ -124,7 +124,7 @@ def test_a_refresh_that_fails(
     lake.create_index(table, BloomIndexConfig("i", ["id"]))
     lake.enable(auto_refresh=True)
     home = tmp_path / "indexes" / "i"
-    tables = list((home / "segments").glob("*/units.arrow"))
+    tables = list((home / "segments").glob("*/files.arrow"))
     for path in tables:
         path.rename(path.with_suffix(".away"))
     for _ in range(2):

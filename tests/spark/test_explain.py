@@ -141,7 +141,7 @@ class TestReasons:
             assert "gone" not in str(lake.explain(frame.where(predicate)))
 
     def test_of_a_damaged_index(self, lake: Lakebloom, frame: DataFrame, tmp_path: Path) -> None:
-        for path in (tmp_path / "indexes").rglob("units.arrow"):
+        for path in (tmp_path / "indexes").rglob("files.arrow"):
             path.write_bytes(b"damage")
         scan = only(lake, frame.where("k = 77"))
         assert (scan.use, scan.reasons) == (Use.UNUSED, (Reason.INDEX_UNREADABLE,))
@@ -313,7 +313,7 @@ def test_the_data_source_is_explained_and_counted(lake: Lakebloom, spark: SparkS
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW by_source USING lakebloom OPTIONS ({options})")
     (scan,) = lake.explain("SELECT * FROM by_source JOIN (SELECT id AS k FROM range(3)) USING (k)").scans
     assert scan.files_kept == 1
-    for path in (tmp_path / "indexes").rglob("units.arrow"):
+    for path in (tmp_path / "indexes").rglob("files.arrow"):
         path.write_bytes(b"damage")
     (scan,) = lake.explain(frame).scans
     assert (scan.files_kept, scan.reasons) == (4, (Reason.INDEX_UNREADABLE,))

@@ -9,7 +9,7 @@ import numpy as np
 
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.layers import in_layer
-from lakebloom.store.records import ColumnRecord, Commit, ConfigRecord, FileRecord, SegmentRecord, TableRecord
+from lakebloom.store.records import BatchedRecord, ColumnRecord, Commit, ConfigRecord, SegmentRecord, TableRecord
 from lakebloom.store.segments import SegmentWriter
 from lakebloom.store.unit_table import ColumnFacts, Unit
 from lakebloom.tables.file_identity import TableFile
@@ -33,12 +33,19 @@ def bumped(base: Commit) -> Commit:
     return msgspec.structs.replace(base, summary={"count": base.summary.get("count", 0) + 1})
 
 
+def unit_tables(segment: str, size_bytes: int = 500) -> tuple[BatchedRecord, BatchedRecord, tuple[BatchedRecord, ...]]:
+    """The records of a segment's files, units and facts of one column."""
+    files, units, facts = (
+        BatchedRecord(f"segments/{segment}/{name}.arrow", size_bytes, 6, 10, 6)
+        for name in ("files", "units", "k.facts")
+    )
+    return files, units, (facts,)
+
+
 def entry(*, with_segment: bool = False) -> Commit:
     segments = ()
     if with_segment:
-        segments = (
-            SegmentRecord("s", ("bigint",), 0.01, 1, 1, 10, 100, FileRecord("segments/s/units.arrow", 500, 6), ()),
-        )
+        segments = (SegmentRecord("s", ("bigint",), 0.01, 1, 1, 10, 100, ("a", "a"), *unit_tables("s"), ()),)
     return Commit(
         version=1,
         timestamp_ms=1_700_000_000_000,

@@ -151,3 +151,50 @@ def test_an_independent_reader_reads_wide_tiles_in_parts(tmp_path: Path, monkeyp
         (answers,) = who_may_hold(tmp_path, json.loads(msgspec.json.encode(record)), 0, int(h)).values()
         assert answers[unit]
         assert segment.might_contain_any(("k",), np.array([h])).tolist() == answers
+
+
+def table_of(home: Path, record: dict[str, Any], num_rows: int) -> pa.Table:
+    """Return a table in batches, after checking the checksum of each, and each read by itself."""
+    data = (home / record["path"]).read_bytes()
+    assert (len(data), zlib.crc32(data)) == (record["size_bytes"], record["crc32"])
+    head = data[: record["head_bytes"]]
+    assert zlib.crc32(head) == record["head_crc32"]
+    schema = pa.ipc.read_schema(pa.py_buffer(head))
+    assert schema.metadata[b"lakebloom"] == b"2"
+    described = np.frombuffer(bytes.fromhex(schema.metadata[b"batches"].decode()), "<u4").reshape(-1, 2)
+    assert len(described) == -(-num_rows // 4096)
+    at, batches = len(head), []
+    for size, crc32 in described.tolist():
+        batch = data[at : at + size]
+        assert zlib.crc32(batch) == crc32
+        batches += (
+            pa.ipc.open_stream(schema.remove_metadata().serialize().to_pybytes() + batch + END).read_all().to_batches()
+        )
+        at += size
+    assert data[at:] == END
+    whole = pa.ipc.open_stream(data).read_all()
+    assert whole.num_rows == num_rows
+    assert pa.Table.from_batches(batches, schema).to_pydict() == whole.to_pydict()
+    return whole
+
+
+END = b"\xff\xff\xff\xff\0\0\0\0"
+
+
+def test_an_independent_reader_reads_the_units() -> None:
+    home = FIXTURE / "events"
+    commit = json.loads((home / "log/00000000000000000002.json").read_text().splitlines()[1])
+    index = Catalog(FIXTURE).index("events")
+    for record, segment in zip(commit["segments"], Snapshot(index.storage, index.active()).segments, strict=True):
+        files = table_of(home, record["table_files"], record["num_files"]).to_pylist()
+        units = table_of(home, record["units"], record["num_units"]).to_pylist()
+        facts = [table_of(home, each, record["num_units"]).to_pylist() for each in record["facts"]]
+        uris = [file["directory"] + file["name"] for file in files]
+        assert [min(uris), max(uris)] == record["uris"]
+        firsts = [file["first_unit"] for file in files]
+        for number, unit in enumerate(segment.units.units()):
+            file = files[sum(first <= number for first in firsts) - 1]
+            assert unit.file == (file["directory"] + file["name"], file["size_bytes"], file["mtime_ms"], file["tag"])
+            assert {name: getattr(unit, name) for name in units[number]} == units[number]
+            for known, fact in zip(unit.columns, facts, strict=True):
+                assert {name: getattr(known, name) for name in fact[number]} == fact[number]

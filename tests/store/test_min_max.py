@@ -83,6 +83,6 @@ def test_merging_carries_bounds_along(storage: Storage) -> None:
 def test_a_type_that_cannot_be_indexed_is_damage(storage: Storage) -> None:
     record = write(storage, "s", 0)
     with pytest.raises(errors.CorruptIndexError, match="array<int>"):
-        UnitTable.read(storage, record.units, ["array<int>"], 3)
+        UnitTable(storage, msgspec.structs.replace(record, types=("array<int>", *TYPES[1:])))
     with pytest.raises(errors.CorruptIndexError, match="another schema"):
-        UnitTable.read(storage, record.units, ["string", *TYPES[1:]], 3)
+        UnitTable(storage, msgspec.structs.replace(record, types=("string", *TYPES[1:]))).bounds(0)

@@ -92,7 +92,7 @@ def test_a_question_reads_each_tile_once_and_lists_nothing(storage: Storage) -> 
     record = write_segment(storage, "s", {7: 5, 30: 3})
     watched = FaultyStorage(storage)
     segment = Segment(watched, record, CONFIG)
-    _ = segment.units
+    segment.tile_numbers(COLUMN)
     before = len(watched.log)
     segment.might_contain_any(COLUMN, hashes_of(0, 1))
     reads = [operation.path for operation in watched.log[before:]]
@@ -142,7 +142,7 @@ def test_merging_keeps_every_answer(
     merged = Segment(
         storage, merge_segments(storage, "merged", [COLUMN], list(zip(segments, masks, strict=True))), CONFIG
     )
-    assert merged.units.files == [table_file(unit) for unit in kept]
+    assert merged.units.files.rows(np.arange(len(kept))) == [table_file(unit) for unit in kept]
     assert len({tile.number for tile in merged.record.tiles}) <= 3
     assert any(len(tile.parts) > 1 for tile in merged.record.tiles) == (merged_bytes < MERGED_BYTES)
     assert [merged.filters(COLUMN, place) for place in range(len(kept))] == [
@@ -187,11 +187,13 @@ def test_damage_to_a_tile_is_noticed(storage: Storage) -> None:
 
 def test_damage_to_a_unit_table_is_noticed(storage: Storage) -> None:
     record = write_segment(storage, "s", {7: 5})
-    whole = bytes(storage.read(record.units.path))
-    for data in (b"", whole[:100], whole[:-1], whole[:200] + b"\xff" + whole[201:]):
-        storage.write(record.units.path, data)
-        with pytest.raises(errors.CorruptIndexError):
-            _ = Segment(storage, record, CONFIG).units
+    for table in record.tables:
+        whole = bytes(storage.read(table.path))
+        for data in (b"", whole[:100], whole[:-1], whole[:200] + b"\xff" + whole[201:]):
+            storage.write(table.path, data)
+            with pytest.raises(errors.CorruptIndexError):
+                Segment(storage, record, CONFIG).units.examine()
+        storage.write(table.path, whole)
 
 
 def test_global_filters_round_trip_and_notice_damage(storage: Storage) -> None:

@@ -89,14 +89,19 @@ class CurrentTable(NamedTuple):
         """The files of a table with a log, by URI; None for any other table."""
         return None if self.snapshot is None else self.snapshot.data_files
 
+    @property
+    def holds_all(self) -> bool:
+        """Whether every indexed file can be one of the table's: all are below its locations."""
+        return self.snapshot is None and self.partitions is None and self.record.catalog is None
+
     def may_hold(self, uri: str) -> bool:
         """Tell by its name whether an indexed file can be one of the table's. A log knows; a name may mislead."""
         if self.snapshot is not None:
             return uri in self.snapshot.data_files
+        if self.holds_all:
+            return True
         if self.partitions is not None:
             return uri in self.partitions
-        if self.record.catalog is None:
-            return True  # all indexed files are below the table's locations
         return any(uri == place or uri.startswith(f"{place}/") for place in map(fixed_part, self.locations))
 
     def to_text(self) -> str:

@@ -2,51 +2,79 @@
 
 from __future__ import annotations
 
-import operator
+from bisect import bisect_left
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 
+from lakebloom.index.indexed_files import IndexedFiles
 from lakebloom.store.partition_lists import read_partitions
 from lakebloom.store.segments import Segment
 from lakebloom.tables.columns import ColumnNames
-from lakebloom.tables.file_identity import is_same, unlike
+from lakebloom.tables.file_identity import is_same
+from lakebloom.tables.file_matching import ABSENT, Listing
 from lakebloom.tables.listing.glob import fixed_part
 from lakebloom.tables.listing.recheck import Recheck
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from lakebloom.predicate.prune.unit_filters import IntArray
-    from lakebloom.sbbf.kernels import BoolArray
+    from lakebloom.predicate.prune.unit_filters import BoolArray, IntArray
     from lakebloom.storage import Storage
     from lakebloom.store.records import Commit
     from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.file_matching import Matched
     from lakebloom.tables.formats.partition_list import PartitionList
 
-_URI = operator.attrgetter("uri")
 
+class Compared:
+    """A listing of the table, compared with an index."""
 
-class _Compared(msgspec.Struct, frozen=True):
-    """A listing of the table, compared with the index."""
+    def __init__(self, files: IndexedFiles, listed: Sequence[TableFile]) -> None:
+        self.listed = listed
+        self.matched: Matched = files.match(Listing(listed))
+        """Of the rows of ``files``."""
+        self.known: BoolArray = np.zeros(len(listed), dtype=np.bool_)
+        """For each listed file whether it is indexed."""
+        self.known[self.matched.places[self.matched.same]] = True
+        self.named: BoolArray = np.zeros(len(listed), dtype=np.bool_)
+        """For each listed file whether it is indexed, as it is or as it was."""
+        self.named[self.matched.places[self.matched.places != ABSENT]] = True
 
-    listed: Sequence[TableFile]
-    known: frozenset[str]
-    """The URIs of the listed files that are indexed."""
-    unknown: list[TableFile]
+    @cached_property
+    def unknown(self) -> list[TableFile]:
+        """The unindexed files."""
+        return [self.listed[number] for number in np.flatnonzero(~self.known).tolist()]
+
+    @cached_property
+    def _by_uri(self) -> Mapping[str, TableFile]:
+        return {file.uri: file for file in self.listed}
+
+    def has(self, file: TableFile) -> bool:
+        """Tell whether a file is listed with the same identity."""
+        # A listing is in order as a rule, and few files are asked for.
+        place = bisect_left(self.listed, file.uri, key=itemgetter(0))
+        if place < len(self.listed) and self.listed[place].uri == file.uri:
+            return is_same(file, self.listed[place])
+        return False if self.is_sorted else is_same(file, self._by_uri.get(file.uri))
+
+    @cached_property
+    def is_sorted(self) -> bool:
+        """Whether the files are listed in the order of their URIs."""
+        return all(first.uri < second.uri for first, second in zip(self.listed, self.listed[1:], strict=False))
 
 
 class Snapshot:
-    """The segments of one version. Unit tables are read once and kept; tiles are read block by block.
+    """The segments of one version. Reads of unit tables what is needed, and tiles block by block.
 
     ``earlier`` is another version of the same index: segments never change, so both share those in common.
     """
 
     def __init__(self, storage: Storage, commit: Commit, earlier: Snapshot | None = None) -> None:
         self.commit = commit
-        self._last_compared: _Compared | None = None
+        self._last_compared: Compared | None = None
         self.storage = storage
         known = {} if earlier is None else {segment.record.id: segment for segment in earlier.segments}
         self.segments: list[Segment] = [
@@ -63,13 +91,9 @@ class Snapshot:
         return read_partitions(self.storage, table.partitions, base, len(table.partition_columns))
 
     @cached_property
-    def files(self) -> dict[str, TableFile]:
-        """Each file of the index, with its identity when it was last indexed."""
-        known: dict[str, TableFile] = {}
-        for segment in self.segments:
-            files = segment.units.distinct_files
-            known.update(zip(map(_URI, files), files, strict=True))
-        return known
+    def files(self) -> IndexedFiles:
+        """Its files, each with its identity when it was last indexed."""
+        return IndexedFiles(self.segments)
 
     @property
     def is_remote(self) -> bool:
@@ -87,63 +111,58 @@ class Snapshot:
 
     def unknown(self, listed: Sequence[TableFile]) -> list[TableFile]:
         """Return the unindexed files among the listed ones."""
-        return self._compared(listed).unknown
+        return self.compared(listed).unknown
 
     def is_listed(self, file: TableFile, listed: Sequence[TableFile]) -> bool:
         """Tell whether an indexed file is listed with the same identity."""
-        return file.uri in self._compared(listed).known
+        return self.compared(listed).has(file)
 
-    def _compared(self, listed: Sequence[TableFile]) -> _Compared:
-        kept = self._last_compared  # an unchanged table gives the same listing
+    def compared(self, listed: Sequence[TableFile]) -> Compared:
+        """Compare a listing with the index. An unchanged table gives the same listing, which is compared once."""
+        kept = self._last_compared
         if kept is None or kept.listed is not listed:
-            unknown = unlike(self.files, listed)
-            known = frozenset(map(_URI, listed)).difference(map(_URI, unknown))
-            self._last_compared = kept = _Compared(listed, known, unknown)
+            self._last_compared = kept = Compared(self.files, listed)
         return kept
 
     @cached_property
     def current(self) -> list[BoolArray]:
         """For each segment, the current units: a file that was indexed again counts in its last segment only."""
-        last: dict[str, int] = {}
-        for number, segment in enumerate(self.segments):
-            last.update(dict.fromkeys(map(_URI, segment.units.distinct_files), number))
-        if len(last) == sum(len(segment.units.distinct_files) for segment in self.segments):
-            return [np.ones(segment.num_units, dtype=np.bool_) for segment in self.segments]
+        return self.units_of(self.files.current)
+
+    def units_of(self, rows: BoolArray) -> list[BoolArray]:
+        """For each segment, the units of the files whose rows (``IndexedFiles``) are chosen."""
         return [
-            segment.units.of_files(last[file.uri] == number for file in segment.units.distinct_files)
-            for number, segment in enumerate(self.segments)
+            segment.units.of_files(self.files.of_segment(number, rows)) for number, segment in enumerate(self.segments)
         ]
 
-    @cached_property
-    def numbered_files(self) -> tuple[list[TableFile], list[IntArray]]:
-        """The files of the index, and for each segment the number of each unit's file.
-
-        -1 means that the unit is not current.
-        """
-        numbers = {uri: number for number, uri in enumerate(self.files)}
-        of_units = []
-        for segment, current in zip(self.segments, self.current, strict=True):
-            of_files = np.array([numbers[file.uri] for file in segment.units.distinct_files], dtype=np.int64)
-            of_units.append(np.where(current, of_files[segment.units.file_numbers], -1))
-        return list(self.files.values()), of_units
+    def file_numbers(self, segment: int, units: IntArray) -> IntArray:
+        """Return the number of the file of each of these units of a segment."""
+        return self.segments[segment].units.files.of_units(units) + self.files.starts[segment]
 
     @cached_property
     def recheck(self) -> Recheck:
-        """Tells which of the numbered files changed, for callers whose listing may be old."""
-        return Recheck(self.numbered_files[0])
+        """Tells which of the files changed, for callers whose listing may be old."""
+        return Recheck(self.files)
 
     @cached_property
-    def fingerprint(self) -> str:
-        """A digest that is equal for versions with the same segments, because they number the files in the same way."""
+    def fingerprints(self) -> list[str]:
+        """For each number of leading segments a digest that is equal for versions that begin with the same ones.
+
+        Such versions number the files of these segments in the same way.
+        """
         import hashlib  # imported here: it takes longer to load than a lookup takes
 
-        ids = "\n".join(segment.record.id for segment in self.segments)
-        return hashlib.blake2b(ids.encode(), digest_size=16).hexdigest()
+        digest, found = hashlib.blake2b(digest_size=16), [""]
+        for segment in self.segments:
+            digest.update(f"{segment.record.id}\n".encode())
+            found.append(digest.hexdigest())
+        return found
 
-    def listed(self, files: Iterable[TableFile]) -> list[BoolArray]:
+    @property
+    def fingerprint(self) -> str:
+        """The digest of all segments."""
+        return self.fingerprints[-1]
+
+    def listed(self, files: Sequence[TableFile]) -> list[BoolArray]:
         """For each segment, the current units of these files."""
-        now = {file.uri: file for file in files}
-        return [
-            current & segment.units.of_files(is_same(file, now.get(file.uri)) for file in segment.units.distinct_files)
-            for segment, current in zip(self.segments, self.current, strict=True)
-        ]
+        return self.units_of(self.compared(files).matched.same)

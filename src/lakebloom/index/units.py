@@ -31,6 +31,9 @@ class Span:
     row_count: int
     row_group_start: int = 0
     row_group_count: int = 0
+    byte_start: int | None = None
+    """Where these row groups start in the file; None if that is unknown."""
+    byte_count: int | None = None
 
 
 PageStarts: TypeAlias = "Callable[[int], Sequence[int]]"
@@ -50,11 +53,11 @@ def spans_of(
     ``page_starts`` is called for units of pages only.
     """
     num_rows = sum(group.row_count for group in row_groups)
-    whole = [Span(0, num_rows, 0, len(row_groups))]
+    whole = [Span(0, num_rows, 0, len(row_groups), *_bytes_of(row_groups))]
     if granularity == "file" or num_rows == 0:
         return whole
     if granularity == "row_group":
-        return [Span(group.row_start, group.row_count, i, 1) for i, group in enumerate(row_groups)]
+        return [Span(group.row_start, group.row_count, i, 1, *_bytes_of([group])) for i, group in enumerate(row_groups)]
     if granularity == "page":
         return _page_spans(row_groups, page_starts)
     if granularity == "auto":
@@ -68,7 +71,7 @@ def spans_of(
         count = min(granularity, num_rows - start)
         first = int(np.searchsorted(starts, start, side="right")) - 1
         last = int(np.searchsorted(starts, start + count - 1, side="right")) - 1
-        spans.append(Span(start, count, first, last - first + 1))
+        spans.append(Span(start, count, first, last - first + 1, *_bytes_of(row_groups[first : last + 1])))
     return spans
 
 
@@ -82,8 +85,17 @@ def _page_spans(row_groups: Sequence[RowGroupShape], page_starts: PageStarts) ->
                 if start - starts[-1] >= PAGE_UNIT_ROWS and group.row_count - start >= PAGE_UNIT_ROWS:
                     starts.append(start)
         for start, stop in pairwise([*starts, group.row_count]):
-            spans.append(Span(group.row_start + start, stop - start, number, 1))
+            spans.append(Span(group.row_start + start, stop - start, number, 1, *_bytes_of([group])))
     return spans
+
+
+def _bytes_of(row_groups: Sequence[RowGroupShape]) -> tuple[int, int] | tuple[None, None]:
+    """Return where row groups lie in the file: the first byte, and how many there are."""
+    starts = [group.byte_start for group in row_groups if group.byte_start is not None]
+    stops = [group.byte_stop for group in row_groups if group.byte_stop is not None]
+    if not starts or len(starts) < len(row_groups):
+        return None, None
+    return min(starts), max(stops) - min(starts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ def gather(
     snapshot = Snapshot(stored.storage, stored.log.newest())
     index, history = IndexRecord.of(snapshot.commit), tuple(history_of(stored.log))
     fresh, problem = _fresh(snapshot, options, current)
-    files = fresh.listed if fresh is not None else tuple(snapshot.files.values())
+    files = fresh.listed if fresh is not None else tuple(snapshot.files)
     segments = tuple(segment_health(snapshot))
     columns = tuple(column_health(segments))
     return Facts(

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lakebloom.store.files import corrupt, require_format
 
-__all__ = ["read_arrow"]
+__all__ = ["read_arrow", "require_plain"]
 
 _MAGIC = b"ARROW1\0\0"
 # Field numbers in Arrow's Message.fbs: Message.header, DictionaryBatch.data, RecordBatch.compression.
@@ -31,7 +31,7 @@ def read_arrow(path: str, data: memoryview, schema: pa.Schema, num_rows: int) ->
         raise corrupt(path, "not an Arrow file")
     stream = pa.py_buffer(data[len(_MAGIC) :])
     try:
-        _require_plain(path, stream)
+        require_plain(path, stream)
         with pa.ipc.open_stream(stream) as reader:
             require_format(path, reader.schema)
             if not reader.schema.equals(schema):
@@ -51,7 +51,8 @@ def read_arrow(path: str, data: memoryview, schema: pa.Schema, num_rows: int) ->
     return pa.Table.from_batches(batches, schema)
 
 
-def _require_plain(path: str, stream: pa.Buffer) -> None:
+def require_plain(path: str, stream: pa.Buffer) -> None:
+    """Raise CorruptIndexError if a buffer of an Arrow stream is compressed. Raises what Arrow and struct raise."""
     for message in pa.ipc.MessageReader.open_stream(stream):
         data = memoryview(message.metadata)
         batch = _child(data, _number("<I", data, 0), _HEADER)

@@ -15,7 +15,15 @@ from lakebloom.store.tile_layout import layout_of
 from lakebloom.tables.spark_schema import parse_struct, type_names
 
 if TYPE_CHECKING:
-    from lakebloom.store.records import Commit, ConfigRecord, FileRecord, GlobalRecord, SegmentRecord, TileRecord
+    from lakebloom.store.records import (
+        BatchedRecord,
+        Commit,
+        ConfigRecord,
+        FileRecord,
+        GlobalRecord,
+        SegmentRecord,
+        TileRecord,
+    )
 
 __all__ = ["MAX_COMMIT_BYTES", "MAX_SCHEMA_DEPTH", "contradiction"]
 
@@ -28,8 +36,11 @@ _MAX_NUMBER = 1 << 62
 _MAX_BLOCKS = 1 << 31
 _MAX_LAYERS = 16
 _MAX_TYPE_NAME = 10_000
-_LEAST_BYTES_A_UNIT = 32
-"""The columns of fixed width alone take more than this in each row of the unit table."""
+_LEAST_BYTES_A_UNIT = 24
+"""The columns of fixed width alone take this much in each row of ``units.arrow``."""
+_LEAST_BYTES_A_FILE = 32
+_MAX_UNITS = 1 << 31
+_MAX_URI = 1 << 16
 
 
 def contradiction(commit: Commit) -> str | None:
@@ -64,10 +75,17 @@ def _of_config(config: ConfigRecord) -> str | None:
 def _of_segment(segment: SegmentRecord, columns: int) -> str | None:
     units, tiles = segment.num_units, segment.tiles
     name = f"segment {segment.id} with"
-    if not _is_file(segment.units) or len(segment.types) != columns or not 0 <= segment.fpp < 1:
-        return f"{name} {segment.units}, {len(segment.types)} types of {columns} columns and a rate of {segment.fpp}"
-    if not 0 <= segment.num_files <= units <= segment.units.size_bytes // _LEAST_BYTES_A_UNIT:
+    if not all(map(_is_batched, segment.tables)):
+        return f"{name} tables {segment.tables}"
+    if not len(segment.types) == len(segment.facts) == columns or not 0 <= segment.fpp < 1:
+        return f"{name} {len(segment.types)} types of {columns} columns and a rate of {segment.fpp}"
+    if not 0 <= segment.num_files <= units <= min(_MAX_UNITS, segment.units.size_bytes // _LEAST_BYTES_A_UNIT):
         return f"{name} {segment.num_files} files and {units} units in {segment.units.size_bytes} bytes"
+    if (
+        segment.num_files * _LEAST_BYTES_A_FILE > segment.table_files.size_bytes
+        or max(map(len, segment.uris)) > _MAX_URI
+    ):
+        return f"{name} {segment.num_files} files in {segment.table_files.size_bytes} bytes"
     if not 0 <= segment.num_rows < _MAX_NUMBER or not 0 <= segment.data_bytes < _MAX_NUMBER:
         return f"{name} {segment.num_rows} rows and {segment.data_bytes} bytes"
     layers: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -106,6 +124,10 @@ def _of_global(record: GlobalRecord, columns: int) -> str | None:
 
 def _is_file(file: FileRecord) -> bool:
     return 0 < file.size_bytes < _MAX_FILE_BYTES and 0 <= file.crc32 < 1 << 32
+
+
+def _is_batched(file: BatchedRecord) -> bool:
+    return _is_file(file) and 0 < file.head_bytes <= file.size_bytes and 0 <= file.head_crc32 < 1 << 32
 
 
 def _is_schema(text: str) -> bool:

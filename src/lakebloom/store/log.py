@@ -1,6 +1,6 @@
 """The log: numbered, write-once commits. The newest commit is the whole state of the index.
 
-    log/00000000000000000001.json       {"lakebloom": 1, "crc32": 2774354842}\\n
+    log/00000000000000000001.json       {"lakebloom": 2, "crc32": 2774354842}\\n
     log/00000000000000000002.json       {"version": 2, ...}\\n
     log/latest                          2
 

@@ -17,13 +17,13 @@ from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
 from lakebloom.store.records import PartRecord, TileRecord
 from lakebloom.store.segments import Segment, SegmentWriter, tile_stem
 from lakebloom.store.tiles import part_path, read_rows, tile_record, write_part
+from lakebloom.store.unit_columns import UnitColumns
 from lakebloom.tuning import MERGED_BYTES
 
 if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import BoolArray
     from lakebloom.storage import Storage
     from lakebloom.store.records import SegmentRecord
-    from lakebloom.store.unit_table import Unit
     from lakebloom.tables.columns import ColumnPath
 
     IntArray = np.ndarray[Any, np.dtype[np.int64]]
@@ -109,7 +109,7 @@ def merge_segments(
     after the other.
     """
     writer = SegmentWriter(storage, segment_id, columns)
-    units: list[Unit] = []
+    units: list[UnitColumns] = []
     parts: dict[tuple[int, tuple[int, ...]], list[_Part]] = {}
     for segment, keep in segments:
         _collect(segment, keep, len(columns), units, parts)
@@ -129,18 +129,18 @@ def merge_segments(
         ]
         writer.add_written(column, np.sort(members).tolist(), tiles)
     types = segments[0][0].record.types
-    return writer.finish(units, types, max(segment.record.fpp for segment, _ in segments))
+    return writer.finish(UnitColumns.concat(units), types, max(segment.record.fpp for segment, _ in segments))
 
 
 def _collect(
     segment: Segment,
     keep: BoolArray,
     num_columns: int,
-    units: list[Unit],
+    columns: list[UnitColumns],
     parts: dict[tuple[int, tuple[int, ...]], list[_Part]],
 ) -> None:
-    numbers = np.cumsum(keep) - 1 + len(units)
-    units.extend(unit for unit, kept in zip(segment.units.units(num_columns), keep, strict=True) if kept)
+    numbers = np.cumsum(keep) - 1 + sum(len(before.units) for before in columns)
+    columns.append(segment.units.columns().filter(keep))
     for column in range(num_columns):
         tile_of_unit = segment.units.tiles(column)
         for number, layers in segment.layers(column).items():

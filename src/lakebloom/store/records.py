@@ -43,6 +43,14 @@ class FileRecord(Record, frozen=True):
     crc32: int
 
 
+class BatchedRecord(FileRecord, frozen=True):
+    """A table of a segment in batches, of which a question reads only some (``batched_file``)."""
+
+    head_bytes: int
+    """The size of the head, which describes the batches."""
+    head_crc32: int
+
+
 class ColumnRecord(Record, frozen=True, omit_defaults=True):
     """An indexed column: the parts of its name, and its Spark type at the time the index was created."""
 
@@ -208,13 +216,25 @@ class SegmentRecord(Record, frozen=True):
     num_units: int
     num_rows: int
     data_bytes: int
-    units: FileRecord
+    uris: tuple[str, str]
+    """The smallest and the largest URI of its files. Segments that do not overlap have no file in common."""
+    table_files: BatchedRecord
+    """The table's files: one row for each."""
+    units: BatchedRecord
+    """One row for each unit: which rows it covers."""
+    facts: tuple[BatchedRecord, ...]
+    """For each column, one row for each unit: NULLs, bounds, and the tile of its filter."""
     tiles: tuple[TileRecord, ...]
+
+    @property
+    def tables(self) -> tuple[BatchedRecord, ...]:
+        """The files that describe its units."""
+        return (self.table_files, self.units, *self.facts)
 
     @property
     def files(self) -> tuple[FileRecord, ...]:
         """All its files."""
-        return (self.units, *(part.file for tile in self.tiles for part in tile.parts))
+        return (*self.tables, *(part.file for tile in self.tiles for part in tile.parts))
 
     @property
     def size_bytes(self) -> int:

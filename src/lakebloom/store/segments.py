@@ -1,6 +1,8 @@
 """Segments: immutable sets of units with their filters. One task writes a segment; probes read a few planes of it.
 
-    segments/<id>/units.arrow                               the unit table
+    segments/<id>/files.arrow                               the files of the table
+    segments/<id>/units.arrow                               which rows each unit covers
+    segments/<id>/<column>.facts.arrow                      facts about a column in each unit
     segments/<id>/<column>.<number>.<layer>.<part>.tile     the filters
 
 A segment is invisible until a commit names it. A task that fails or runs twice leaves only files for vacuum.
@@ -15,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import numpy as np
-from msgspec.structs import replace
 
 from lakebloom.errors import StorageError
 from lakebloom.sbbf import estimates
@@ -26,7 +27,8 @@ from lakebloom.store.probing import which_hold_any, which_hold_each, who_holds_w
 from lakebloom.store.records import SegmentRecord, TileRecord
 from lakebloom.store.tiles import TileReader, write_tile
 from lakebloom.store.unit_bounds import unit_bounds
-from lakebloom.store.unit_table import Unit, UnitTable
+from lakebloom.store.unit_columns import NO_TILE, Unit, UnitColumns
+from lakebloom.store.unit_table import UnitTable
 from lakebloom.tuning import SAMPLED_BLOCKS
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ _FULL = 1 - 1e-9
 
 
 class SegmentWriter:
-    """Writes one segment: tiles as they are finished, then the unit table."""
+    """Writes one segment: tiles as they are finished, then the tables of its units."""
 
     def __init__(self, storage: Storage, segment_id: str, columns: Sequence[ColumnPath]) -> None:
         self._storage = storage
@@ -77,38 +79,49 @@ class SegmentWriter:
                 for part in tile.parts:
                     self._storage.delete(part.file.path)
 
-    def finish(self, units: list[Unit], types: Sequence[str], fpp: float) -> SegmentRecord:
-        """Write the unit table and return the segment's record."""
-        facts = [list(unit.columns) for unit in units]
-        for column, number, members in self._members:
-            for member in members:
-                facts[member][column] = replace(facts[member][column], tile=number)
-        placed = [replace(unit, columns=tuple(columns)) for unit, columns in zip(units, facts, strict=True)]
-        table = UnitTable.of(placed, types)
-        files = {unit.file for unit in units}
+    def finish(self, units: Sequence[Unit] | UnitColumns, types: Sequence[str], fpp: float) -> SegmentRecord:
+        """Write the tables of the units and return the segment's record."""
+        columns = units if isinstance(units, UnitColumns) else UnitColumns.of(units, types)
+        for column in range(len(self._columns)):
+            tiles = np.full(len(columns.units), NO_TILE, dtype=np.int64)
+            for _, number, members in (placed for placed in self._members if placed[0] == column):
+                tiles[members] = number
+            columns = columns.with_tiles(column, tiles)
+        labels = [_label(path, column) for column, path in enumerate(self._columns)]
+        table_files, of_units, *facts = columns.write(self._storage, f"{FOLDER}/{self._id}", labels)
         return SegmentRecord(
             id=self._id,
             types=tuple(types),
             fpp=fpp,
-            num_files=len(files),
-            num_units=len(units),
-            num_rows=sum(unit.row_count for unit in units),
-            data_bytes=sum(file.size_bytes for file in files),
-            units=table.write(self._storage, f"{FOLDER}/{self._id}/units.arrow"),
+            num_files=len(columns.files),
+            num_units=len(columns.units),
+            num_rows=_sum(columns.units["row_count"]),
+            data_bytes=_sum(columns.files["size_bytes"]),
+            uris=columns.uris,
+            table_files=table_files,
+            units=of_units,
+            facts=tuple(facts),
             tiles=tuple(self._tiles),
         )
 
 
+def _sum(column: pa.ChunkedArray) -> int:
+    return sum(column.to_pylist())  # exact for any numbers
+
+
 def tile_stem(segment_id: str, path: ColumnPath, column: int) -> str:
     """Return the beginning of the paths of a column's tiles."""
+    return f"{FOLDER}/{segment_id}/{_label(path, column)}"
+
+
+def _label(path: ColumnPath, column: int) -> str:
     # A dot inside a part becomes %2E, so that the leaf k of s and a column named `s.k` have different labels.
     label = ".".join(quote(part, safe="").replace(".", "%2E") for part in path)
-    label = label if len(label) <= _LABEL_LENGTH else f"{label[:_LABEL_LENGTH]}~{column}"
-    return f"{FOLDER}/{segment_id}/{label}"
+    return label if len(label) <= _LABEL_LENGTH else f"{label[:_LABEL_LENGTH]}~{column}"
 
 
 class Segment:
-    """One segment, open for probes. Its unit table is read once; a probe reads a few planes of each tile."""
+    """One segment, open for probes. A probe reads a few planes of each tile, and of the units those that passed."""
 
     def __init__(self, storage: Storage, record: SegmentRecord, config: ConfigRecord) -> None:
         self.record = record
@@ -122,13 +135,8 @@ class Segment:
 
     @cached_property
     def units(self) -> UnitTable:
-        """The unit table. Raises CorruptIndexError."""
-        units = UnitTable.read(self._storage, self.record.units, self.record.types, self.record.num_units)
-        for column in range(len(self._columns)):
-            sizes = {tile.number: tile.num_units for tile in self.record.tiles if tile.column == column}
-            if not units.fills(column, sizes):
-                raise corrupt(self.record.units.path, f"other tiles of column {column} than the commit names")
-        return units
+        """Its units. Reads nothing yet. Raises CorruptIndexError."""
+        return UnitTable(self._storage, self.record)
 
     @property
     def num_units(self) -> int:

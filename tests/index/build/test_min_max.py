@@ -54,10 +54,9 @@ def test_every_unit_has_its_own(lake: Lake, granularity: Any) -> None:
     lake.create(BloomIndexConfig(NAME, ["k", "s", "n"], granularity=granularity))
     optimize_index(lake.catalog(), NAME)
     for segment in lake.snapshot().segments:
-        starts = segment.units.whole("row_start").tolist()
-        spans = zip(segment.units.files, starts, segment.row_counts().tolist(), strict=True)
-        for unit, (file, start, count) in enumerate(spans):
-            rows = [row for uri, i, row in lake.rows() if uri == file.uri and start <= i < start + count]
+        for unit, span in enumerate(segment.units.units()):
+            covered = range(span.row_start, span.row_start + span.row_count)
+            rows = [row for uri, i, row in lake.rows() if uri == span.file.uri and i in covered]
             for number, column in enumerate(("k", "s", "n")):
                 known = [row[column] for row in rows if row[column] is not None]
                 known = [value.encode() if column == "s" else value for value in known]

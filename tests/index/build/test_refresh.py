@@ -30,8 +30,8 @@ def units(lake: Lake) -> dict[str, int]:
     """How many units each file has, those counted that do not count any more."""
     counts: dict[str, int] = {}
     for segment in lake.snapshot().segments:
-        for file in segment.units.files:
-            name = file.uri.rpartition("/")[2].removesuffix(".parquet")
+        for unit in segment.units.units():
+            name = unit.file.uri.rpartition("/")[2].removesuffix(".parquet")
             counts[name] = counts.get(name, 0) + 1
     return counts
 
@@ -115,7 +115,7 @@ def test_quick_reads_nothing_of_old_tiles(lake: Lake) -> None:
     lake.refresh(catalog=lake.catalog(watch))
     (storage,) = storages
     read = {operation.path for operation in storage.log if operation.name in ("read", "read_ranges")}
-    assert {path for path in read & old if not path.endswith("units.arrow")} == set()
+    assert {path for path in read & old if not path.endswith("files.arrow")} == set()
     listed = {operation.path for operation in storage.log if operation.name == "list"}
     new = {path.rpartition("/")[0] for path in lake.entry().paths - old}
     assert listed == {"log"} | new, "the log, and what was just built"

@@ -41,7 +41,7 @@ def facts(lake: Lake, columns: int = 1) -> list[tuple[str, int, int, int, int, t
             tuple(facts.null_count for facts in unit.columns),
         )
         for segment in lake.snapshot().segments
-        for unit in segment.units.units(columns)
+        for unit in segment.units.units()
     )
 
 
@@ -185,6 +185,28 @@ def test_what_pages_cost_is_on_the_price_tag(small_pages: Lake) -> None:
     by_file = lake.open().price_index(str(lake.table), BloomIndexConfig(NAME, ["k"], granularity="file"))
     assert by_file.index_bytes == by_file.index_bytes_by_file == tag.index_bytes_by_file
     assert "bits a key" not in str(by_file)
+
+
+@pytest.mark.parametrize("granularity", ["file", "row_group", 7])
+def test_all_that_a_unit_needs_lies_in_its_bytes(lake: Lake, granularity: Granularity) -> None:
+    """PyArrow reads its row groups from a file in which everything else is gone, but for the footer."""
+    columns = {"k": pa.array(range(20), pa.int64()), "s": pa.array([f"text {i % 3}" for i in range(20)])}
+    path = lake.write("a", columns, row_group_size=5)
+    lake.create(BloomIndexConfig(NAME, ["k"], granularity=granularity))
+    whole, table = path.read_bytes(), pq.read_table(path)
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    (segment,) = lake.snapshot().segments
+    for unit in segment.units.units():
+        assert unit.byte_start is not None
+        assert unit.byte_count is not None
+        stop = unit.byte_start + unit.byte_count
+        kept = bytes(unit.byte_start) + whole[unit.byte_start : stop] + bytes(footer - stop) + whole[footer:]
+        groups = range(unit.row_group_start, unit.row_group_start + unit.row_group_count)
+        found = pq.ParquetFile(pa.BufferReader(kept)).read_row_groups(list(groups))
+        assert found.equals(table.slice(5 * groups.start, 5 * len(groups)))
+        smaller = bytes(unit.byte_start) + bytes(unit.byte_count) + bytes(footer - stop) + whole[footer:]
+        with pytest.raises((OSError, pa.ArrowException)):
+            pq.ParquetFile(pa.BufferReader(smaller)).read_row_groups(list(groups))
 
 
 def test_small_batches_make_no_difference(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,7 +184,7 @@ def test_a_file_without_rows_in_its_last_row_groups(lake: Lake) -> None:
             writer.write_table(part)
     lake.create(BloomIndexConfig(NAME, ["k"], granularity="row_group"))
     groups = pq.ParquetFile(path).metadata.num_row_groups
-    units = [unit for segment in lake.snapshot().segments for unit in segment.units.units(1)]
+    units = [unit for segment in lake.snapshot().segments for unit in segment.units.units()]
     mine = [unit for unit in units if unit.file.uri == f"file://{path}"]
     assert [(unit.row_group_start, unit.row_group_count) for unit in mine] == [(number, 1) for number in range(groups)]
     assert sum(unit.row_count for unit in mine) == 6

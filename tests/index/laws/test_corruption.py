@@ -15,7 +15,7 @@ from lakebloom import BloomIndexConfig, Lakebloom, col, errors
 from lakebloom.index.query.reader import Reader
 from lakebloom.store.commits import encode_commit, entry_path
 from lakebloom.store.files import write_blob
-from lakebloom.store.records import FORMAT_VERSION
+from lakebloom.store.records import FORMAT_VERSION, BatchedRecord
 from tests.fuzz.damage import cut, flipped, lengthened, shifted
 from tests.index.lake import NAME, Lake, assert_answers, questions
 
@@ -156,20 +156,33 @@ def test_another_format(lake: Lake, storage: Storage, version: int, remedy: str)
     assert raised.value.code == "UNKNOWN_FORMAT_VERSION"
 
 
-@pytest.mark.parametrize("version", [b"1", b"3", b"x", None])
-def test_a_unit_table_of_a_later_format(lake: Lake, storage: Storage, version: bytes | None) -> None:
+@pytest.mark.parametrize("version", ["1", "3", "x", None])
+@pytest.mark.parametrize("name", ["files", "units", "k.facts"])
+def test_a_unit_table_of_another_format(lake: Lake, storage: Storage, name: str, version: str | None) -> None:
     entry = lake.entry()
     segment = entry.segments[0]
-    table = pa.ipc.open_file(pa.py_buffer(storage.read(segment.units.path))).read_all()
-    table = table.replace_schema_metadata(None if version is None else {b"lakebloom": version})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
-    record = write_blob(storage, segment.units.path, sink.getvalue())
-    segments = (msgspec.structs.replace(segment, units=record), *entry.segments[1:])
-    storage.write(entry_path(entry.version), encode_commit(msgspec.structs.replace(entry, segments=segments)))
-    with pytest.raises(errors.UnknownFormatError, match=r"units\.arrow"):
-        lake.open().candidates(NAME, PREDICATES[0])
+    (record,) = (table for table in segment.tables if table.path.endswith(f"/{name}.arrow"))
+    whole = bytes(storage.read(record.path))
+    schema = pa.ipc.read_schema(pa.py_buffer(whole))
+    metadata = {key: value for key, value in schema.metadata.items() if key != b"lakebloom"}
+    head = schema.with_metadata(metadata | ({} if version is None else {b"lakebloom": version})).serialize()
+    changed = write_blob(storage, record.path, head.to_pybytes() + whole[record.head_bytes :])
+    sizes = {"head_bytes": head.size, "head_crc32": zlib.crc32(head)}
+    tables = {record.path: BatchedRecord(**msgspec.structs.asdict(changed), **sizes)}
+    replaced(lake, storage, tables)
+    with pytest.raises(errors.UnknownFormatError, match=rf"{name}\.arrow"):
+        lake.open().candidates(NAME, col("k").is_null() | col("k").is_not_null())
+
+
+def replaced(lake: Lake, storage: Storage, tables: dict[str, BatchedRecord]) -> None:
+    """Let the commit name other unit tables."""
+    entry = lake.entry()
+    segments = []
+    for segment in entry.segments:
+        found = [tables.get(table.path, table) for table in segment.tables]
+        segments.append(msgspec.structs.replace(segment, table_files=found[0], units=found[1], facts=tuple(found[2:])))
+    changed = msgspec.structs.replace(entry, segments=tuple(segments))
+    storage.write(entry_path(entry.version), encode_commit(changed))
 
 
 def test_a_unit_that_names_a_tile_which_is_not_there_is_kept(lake: Lake, storage: Storage) -> None:

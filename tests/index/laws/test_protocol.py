@@ -21,9 +21,10 @@ from lakebloom.index.operation import require_stored
 from lakebloom.store import log as log_module
 from lakebloom.store.commits import decode_commit, entry_path
 from lakebloom.store.log import HINT, Log
-from lakebloom.store.records import Commit, FileRecord, SegmentRecord
+from lakebloom.store.records import Commit, SegmentRecord
 from tests.index.interleaving import Explorer, Failed, Files, Played, perform
 from tests.store.examples import entry as first_entry
+from tests.store.examples import unit_tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,8 +66,7 @@ def no_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def segment(name: str) -> SegmentRecord:
-    file = FileRecord(f"segments/{name}/units.arrow", _BYTES, 0)
-    return SegmentRecord(name, ("bigint",), 0.01, 1, 1, 1, 1, file, ())
+    return SegmentRecord(name, ("bigint",), 0.01, 1, 1, 1, 1, ("a", "a"), *unit_tables(name, _BYTES), ())
 
 
 # What an actor does. ``who`` makes its files and its commits its own.
@@ -76,7 +76,8 @@ def built(index: Index, who: str, with_files: bool) -> tuple[SegmentRecord, ...]
     if not with_files:
         return ()
     made = segment(who)
-    index.storage.write(made.units.path, who.encode().ljust(_BYTES))
+    for table in made.tables:
+        index.storage.write(table.path, who.encode().ljust(_BYTES))
     return (made,)
 
 

@@ -63,7 +63,7 @@ def test_an_index_that_cannot_be_read_says_why(lake: Lake) -> None:
     lake.fill(range(2))
     lake.create()
     for path in lake.stored():
-        if path.endswith("units.arrow"):
+        if path.endswith("files.arrow"):
             (Path(lake.location) / NAME / path).write_bytes(b"not Arrow")
     (status,) = lake.open().status(NAME)
     assert status.problem

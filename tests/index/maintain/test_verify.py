@@ -14,6 +14,7 @@ from lakebloom.index.maintain.optimize import optimize_index
 from lakebloom.index.maintain.verify_files import FileCheck
 from lakebloom.store.commits import encode_commit, entry_path
 from lakebloom.store.tiles import read_tile, write_tile
+from lakebloom.store.unit_columns import UnitColumns
 from lakebloom.store.unit_table import UnitTable
 from tests.index.lake import NAME, Lake, columns_of
 
@@ -121,9 +122,9 @@ def test_counts_that_are_wrong(lake: Lake, change: Callable[[Unit], Unit], false
 
     def changed(segment: SegmentRecord) -> SegmentRecord:
         storage = lake.catalog().index(NAME).storage
-        table = UnitTable.read(storage, segment.units, segment.types, segment.num_units)
-        units = [change(unit) for unit in table.units(1)]
-        return replace(segment, units=UnitTable.of(units, segment.types).write(storage, segment.units.path))
+        units = [change(unit) for unit in UnitTable(storage, segment).units()]
+        made = UnitColumns.of(units, segment.types).write(storage, segment.units.path.rpartition("/")[0], ["n"])
+        return replace(segment, table_files=made[0], units=made[1], facts=made[2:])
 
     rewrite(lake, changed)
     report = lake.open().verify_index(NAME)
@@ -174,7 +175,7 @@ def test_files_that_cannot_be_read_any_more_are_named(lake: Lake) -> None:
     snapshot = lake.snapshot()
     path.write_bytes(bytes(path.stat().st_size))
     check = FileCheck(snapshot, {})
-    check.files(snapshot.files.values())
+    check.files(list(snapshot.files))
     assert [line.partition(": ")[0] for line in check.unreadable] == [f"file://{path}"]
     assert check.files_checked == 1
 

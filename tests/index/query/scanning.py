@@ -64,7 +64,7 @@ def skipped(answers: Iterable[PrunedFiles | Unanswered]) -> set[str]:
 
 def names_of(answer: PrunedFiles, *, kept: bool) -> set[str]:
     """The names of the files that an answer keeps, or skips."""
-    pairs = zip(answer.files, answer.kept.tolist(), strict=True)
+    pairs = zip(answer.files, answer.kept[answer.files.current].tolist(), strict=True)
     return {short_name(file.uri) for file, is_kept in pairs if is_kept is kept}
 
 

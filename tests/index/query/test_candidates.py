@@ -178,6 +178,11 @@ def tiles_of(lake: Lake, column: int) -> set[str]:
     return {part.file.path for tile in tiles for part in tile.parts}
 
 
+def unit_tables_of(lake: Lake) -> set[str]:
+    """The tables that say what units are, without the facts about their columns."""
+    return {table.path for segment in lake.entry().segments for table in (segment.table_files, segment.units)}
+
+
 def paths(storage: FaultyStorage, *names: str) -> list[str]:
     return [operation.path for operation in storage.log if operation.name in names]
 
@@ -190,9 +195,14 @@ def test_a_warm_question_reads_one_row_of_each_tile(trees: Lake, watched: tuple[
         assert {operation.name for operation in storage.log} == {"read", "read_ranges"}
         assert paths(storage, "read") == ["log/00000000000000000003.json"], "is there a newer version?"
         ranges = paths(storage, "read_ranges")
-        assert len(ranges) == len(set(ranges)), "no tile is read twice"
-        assert set(ranges) <= tiles_of(trees, 0)
-        assert sum(operation.size_bytes for operation in storage.log if operation.name == "read_ranges") <= 2 * 36 * 5
+        assert len(ranges) == len(set(ranges)), "nothing is read twice"
+        assert set(ranges) <= tiles_of(trees, 0) | unit_tables_of(trees)
+        assert value != 99 or set(ranges) <= tiles_of(trees, 0), "what is absent needs no unit table"
+        tiles = [operation for operation in storage.log if operation.path in tiles_of(trees, 0)]
+        assert sum(operation.size_bytes for operation in tiles) <= 2 * 36 * 5
+    storage.log.clear()
+    reader.candidates(NAME, k == 3)
+    assert set(paths(storage, "read_ranges")) <= tiles_of(trees, 0), "unit tables are read once"
 
 
 def test_several_values_are_read_together(trees: Lake, watched: tuple[Lakebloom, FaultyStorage]) -> None:
@@ -207,13 +217,13 @@ def test_several_values_are_read_together(trees: Lake, watched: tuple[Lakebloom,
     [k > 5, col("unindexed") == 1, (k == 12) | (k < 3), k.is_null(), s.is_not_null(), ~(k == 1), k.isin([]), k == None],  # noqa: E711
 )
 def test_a_predicate_that_needs_no_filter_reads_none(
-    watched: tuple[Lakebloom, FaultyStorage], predicate: Predicate
+    trees: Lake, watched: tuple[Lakebloom, FaultyStorage], predicate: Predicate
 ) -> None:
     reader, storage = watched
     reader.candidates(NAME, predicate)
-    assert [(operation.name, operation.path) for operation in storage.log] == [
-        ("read", "log/00000000000000000003.json")
-    ]
+    assert paths(storage, "read") == ["log/00000000000000000003.json"]
+    assert not {operation.path for operation in storage.log} & (tiles_of(trees, 0) | tiles_of(trees, 1))
+    assert {operation.name for operation in storage.log} <= {"read", "read_ranges"}
 
 
 def test_only_the_columns_that_are_asked_for_are_read(trees: Lake, watched: tuple[Lakebloom, FaultyStorage]) -> None:
@@ -234,8 +244,10 @@ def test_a_new_version_reads_its_new_unit_tables_only(trees: Lake, watched: tupl
     write_tree_file(trees, 5)
     trees.refresh()
     assert kept(reader, k == 52) == {("f5", 0)}
-    new = trees.entry().segments[-1].units.path
-    assert paths(storage, "read") == [f"log/{number:020}.json" for number in (3, 4)] + [new]
+    new = trees.entry().segments[-1]
+    assert paths(storage, "read") == [f"log/{number:020}.json" for number in (3, 4)]
+    tables = {path for path in paths(storage, "read_ranges") if not path.endswith(".tile")}
+    assert {new.table_files.path, new.units.path} <= tables <= {table.path for table in new.tables}
     assert storage.count("list") == 0
 
 

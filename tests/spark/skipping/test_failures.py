@@ -56,8 +56,8 @@ def index_files(home: Path, pattern: str) -> list[Path]:
 DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "tiles cut": ("*.tile", lambda data: data[: len(data) // 2]),
     "tiles overwritten": ("*.tile", lambda data: bytes(len(data))),
-    "unit tables overwritten": ("units.arrow", lambda data: b"\xff" * len(data)),
-    "unit tables empty": ("units.arrow", lambda _: b""),
+    "unit tables overwritten": ("files.arrow", lambda data: b"\xff" * len(data)),
+    "unit tables empty": ("files.arrow", lambda _: b""),
     "log damaged": ("0*.json", lambda data: data.replace(b"active", b"actiwe")),
     "log cut": ("0*.json", lambda data: data[:-20]),
     "a later format": ("0*.json", lambda data: data.replace(b'{"lakebloom":2', b'{"lakebloom":9')),

@@ -9,6 +9,7 @@ import pytest
 
 from lakebloom.spark.jvm import new_object
 from lakebloom.spark.rule.wire import file_lines
+from lakebloom.tables.file_columns import FileColumns
 from lakebloom.tables.file_identity import TableFile, is_same, spark_file
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def test_the_same_files_are_the_same(spark: SparkSession, tagged: Any) -> None:
             ("file:///t/a b", "7f.1.0"),
         ]
     ]
-    java = new_object(spark, "KnownFiles", file_lines(known))
+    java = new_object(spark, "KnownFiles", file_lines(FileColumns.of(known).chunks()))
     asked = list(
         product(
             ["s3a://b/tagged", "s3a://b/untagged", "abfss://c@a/tagged", "hdfs://n/t", "file:/t/a b", "s3a://b/new"],
@@ -77,3 +78,21 @@ def test_the_same_files_are_the_same(spark: SparkSession, tagged: Any) -> None:
         expected.append(next((i for i, each in enumerate(known) if is_same(each, file)), -1))
     assert found == expected
     assert set(expected) == {-1, 0, 1, 2, 3, 4}
+
+
+def test_files_that_come_later_follow_the_others(spark: SparkSession, tagged: Any) -> None:
+    """A version that adds segments sends their files only; of a file that was indexed again the last one counts."""
+    first = [TableFile(f"s3://b/{name}", 10, 1_700_000_000_000) for name in "abc"]
+    second = [TableFile("s3://b/b", 11, 1_700_000_000_000), TableFile("s3://b/d", 10, 1_700_000_000_000)]
+    before = new_object(spark, "KnownFiles", file_lines(FileColumns.of(first).chunks()))
+    after = new_object(spark, "KnownFiles", file_lines(FileColumns.of(second).chunks()), before, len(first))
+
+    def numbers(java: Any) -> list[int]:
+        return [
+            java.number(tagged(size, 1_700_000_000_000, f"s3a://b/{name}", None))
+            for name in "abcd"
+            for size in (10, 11)
+        ]
+
+    assert numbers(before) == [0, -1, 1, -1, 2, -1, -1, -1]
+    assert numbers(after) == [0, -1, -1, 3, 2, -1, 4, -1]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lakebloom.tables.file_columns import FileColumns
 from lakebloom.tables.file_identity import TableFile
 from lakebloom.tables.listing import recheck
 from lakebloom.tables.listing.inotify import Watch
@@ -98,7 +99,7 @@ def root(request: pytest.FixtureRequest, table: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("questions_before", [0, 1, 3])
 def test_what_changes_is_found(root: Path, change: str, questions_before: int) -> None:
     files = list_files([str(root)])
-    asked = Recheck(files)
+    asked = Recheck(FileColumns.of(files))
     for _ in range(questions_before):
         assert asked.changed().tolist() == [False] * 3
     CHANGES[change](root.resolve() / "k=1/a.parquet")
@@ -109,7 +110,7 @@ def test_what_changes_is_found(root: Path, change: str, questions_before: int) -
 
 
 def test_nothing_is_looked_at_twice_without_a_reason(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = Recheck(list_files([str(table)]))
+    asked = Recheck(FileColumns.of(list_files([str(table)])))
     first = asked.changed()
     if not asked._known[0].is_quiet():  # type: ignore[index]
         pytest.skip("this file system cannot be watched")
@@ -120,18 +121,18 @@ def test_nothing_is_looked_at_twice_without_a_reason(table: Path, monkeypatch: p
 def test_files_that_nobody_here_can_look_at_count_as_unchanged(table: Path) -> None:
     local = list_files([str(table)])
     remote = [TableFile("s3://b/t/a", 1, 1, "e"), TableFile("hdfs://n/t/a", 1, 1)]
-    asked = Recheck([remote[0], *local, remote[1]])
+    asked = Recheck(FileColumns.of([remote[0], *local, remote[1]]))
     assert asked.changed().tolist() == [False] * 5
     shutil.rmtree(table)
     assert asked.changed().tolist() == [False, True, True, True, False]
-    assert Recheck([]).changed().tolist() == []
+    assert Recheck(FileColumns.of([])).changed().tolist() == []
 
 
 def test_a_file_with_another_name_is_looked_at_each_time(table: Path) -> None:
     """Nobody tells about a change under the other name."""
     other = table.parent / "other"
     os.link(table / "k=1/a.parquet", other)
-    asked = Recheck(list_files([str(table)]))
+    asked = Recheck(FileColumns.of(list_files([str(table)])))
     assert asked.changed().tolist() == [False] * 3
     other.write_bytes(b"y")
     assert asked.changed().tolist() == [False, True, False]

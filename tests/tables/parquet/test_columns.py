@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, NotFoundError, UnsupportedTypeError
 from lakebloom.storage import normalise
 from lakebloom.tables.parquet import batches
-from lakebloom.tables.parquet.columns import ColumnSpec, ParquetColumns, RowGroupShape
+from lakebloom.tables.parquet.columns import ColumnSpec, ParquetColumns
 from lakebloom.tables.parquet.paths import find_leaf
 from tests.tables.reading import read, read_columns
 
@@ -31,7 +31,7 @@ def write(path: Path, columns: dict[str, object], **options: object) -> Path:
 def test_row_groups(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet", {"x": range(10)}, row_group_size=4)
     with ParquetColumns(normalise(path), [ColumnSpec(("x",), "bigint")]) as columns:
-        assert columns.row_groups == (RowGroupShape(0, 4), RowGroupShape(4, 4), RowGroupShape(8, 2))
+        assert [(shape.row_start, shape.row_count) for shape in columns.row_groups] == [(0, 4), (4, 4), (8, 2)]
         assert columns.num_rows == 10
         ((first_row, (array,)),) = columns.batches(1)
     assert (first_row, array.to_pylist()) == (4, [4, 5, 6, 7])

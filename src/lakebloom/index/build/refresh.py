@@ -39,7 +39,6 @@ from lakebloom.index.snapshot import Snapshot
 from lakebloom.index.units import Shape
 from lakebloom.store.global_filters import read_global, write_global
 from lakebloom.tables.columns import format_name
-from lakebloom.tables.file_identity import unlike
 from lakebloom.tuning import MOST_GLOBAL_FPP
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ class _Refresh:
             self._listed = workshop.builder.list_files(self._table)
             self._sound = self._commit if mode == "quick" else _without_damage(self._index, self._commit)
             self._snapshot = Snapshot(self._index.storage, self._sound)
-            self._fresh = unlike(self._snapshot.files, self._listed)
+            self._fresh = self._snapshot.unknown(self._listed)
 
     def require_table(self) -> None:
         """Raise TableShrunkError if the table lost most of its files."""
@@ -134,7 +133,7 @@ class _Refresh:
         return self._replace(None, BuildResult(()), self._dropped())
 
     def _gone(self) -> int:
-        return len(files_gone(self._snapshot, self._table, self._listed))
+        return files_gone(self._snapshot, self._table, self._listed)
 
     def _dropped(self) -> int:
         return sum(int(np.count_nonzero(~keep)) for keep in self._snapshot.listed(self._listed))

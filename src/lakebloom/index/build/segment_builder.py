@@ -70,7 +70,18 @@ class SegmentBuilder:
     def end(self, file: TableFile, span: Span) -> None:
         """Finish the unit."""
         facts = tuple(map(_facts, self._null_counts, self._bounds))
-        self.units.append(Unit(file, span.row_start, span.row_count, span.row_group_start, span.row_group_count, facts))
+        self.units.append(
+            Unit(
+                file,
+                span.row_start,
+                span.row_count,
+                span.row_group_start,
+                span.row_group_count,
+                facts,
+                span.byte_start,
+                span.byte_count,
+            )
+        )
         for column in range(len(facts)):
             self._tiles.end(column)
 

@@ -79,7 +79,8 @@ def explain_reads(
     """Return the report of such a plan."""
     before = _bytes_read(snapshot)
     planned = plan_reads(snapshot, record, predicate, listed)
-    unknown = {file.uri for file in snapshot.unknown(listed)}
+    compared = snapshot.compared(listed)
+    unknown = {file.uri for file in compared.unknown}
     read = {each.file.uri for each in planned.reads}
     report = ScanReport(
         table=record.name or ", ".join(map(shown_place, record.locations)),
@@ -87,16 +88,16 @@ def explain_reads(
         predicate=to_text(predicate),
         states=tuple(_state(file, read, unknown) for file in listed),
         sizes=tuple(file.size_bytes for file in listed),
-        files_stale=sum(uri in snapshot.files for uri in unknown),
+        files_stale=int(np.count_nonzero(compared.named & ~compared.known)),
     )
     name = snapshot.commit.config.name
     if planned.pruned is None:
         told = IndexReport(name, reason=Reason.READ_DIFFERS, message="its columns have other types by now")
         return replace(report, indexes=(told,), reasons=(Reason.READ_DIFFERS,), files_stale=0)
-    nothing = np.zeros(len(snapshot.files), dtype=np.bool_)
+    nothing = np.zeros(snapshot.files.num_rows, dtype=np.bool_)
     answer = PrunedFiles(
         name,
-        snapshot.numbered_files[0],
+        snapshot.files,
         snapshot.fingerprint,
         ~nothing,
         nothing,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
 
 from lakebloom.errors import DataFileError, IndexStateError
 from lakebloom.index.query.pruning import prune, resolver
 from lakebloom.index.query.reader import candidates_in
+from lakebloom.index.snapshot import Compared
 from lakebloom.predicate.prune.shorten import Narrowing, long_lists
 from lakebloom.predicate.tree import Or
 from lakebloom.tables.file_identity import is_same
@@ -115,15 +117,14 @@ def _any_of(predicates: Sequence[Predicate]) -> Predicate | None:
     return predicates[0] if len(predicates) == 1 else Or(tuple(predicates)) if predicates else None
 
 
-def row_group_counts(snapshot: Snapshot) -> dict[TableFile, int]:
-    """Return the number of row groups of each indexed file."""
+def row_group_counts(snapshot: Snapshot, reads: Sequence[Read]) -> dict[TableFile, int]:
+    """Return the number of row groups of each indexed file that is read."""
+    files = [read.file for read in reads if read.row_groups is not None]
+    same = Compared(snapshot.files, files).matched.same
     counts: dict[TableFile, int] = {}
-    for segment, current in zip(snapshot.segments, snapshot.current, strict=True):
-        units = segment.units
-        ends = units.whole("row_group_start") + units.whole("row_group_count")
-        for file, end in zip(units.file_numbers[current].tolist(), ends[current].tolist(), strict=True):
-            known = units.distinct_files[file]
-            counts[known] = max(end, counts.get(known, 0))
+    for segment, chosen in zip(snapshot.segments, snapshot.units_of(same), strict=True):
+        for unit in candidates_in(segment, np.flatnonzero(chosen)):
+            counts[unit.file] = max(unit.row_groups.stop, counts.get(unit.file, 0))
     return counts
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import IndexFormatError, StorageError
 from lakebloom.index.snapshot import Snapshot
+from lakebloom.store.files import read_blob
 from lakebloom.store.global_filters import read_global
 from lakebloom.store.segments import Segment
 from lakebloom.store.tiles import TileReader
@@ -57,8 +58,12 @@ def examine(storage: Storage, commit: Commit) -> Damage:
     damage = Damage()
     for record in commit.segments:
         known = len(damage.errors)
-        with damage.noting():
-            _ = Segment(storage, record, commit.config).units
+        for file in record.tables:
+            with damage.noting():
+                read_blob(storage, file)
+        if len(damage.errors) == known:
+            with damage.noting():
+                Segment(storage, record, commit.config).units.examine()
         for tile in record.tiles:
             for part in TileReader(storage, tile).parts:
                 with damage.noting():

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from lakebloom.errors import NotFoundError
 from lakebloom.index.current_table import recorded_table
-from lakebloom.tables.file_identity import is_same
+from lakebloom.tables.file_matching import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.index.snapshot import Snapshot
+    from lakebloom.predicate.prune.unit_filters import BoolArray
     from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["Freshness", "freshness"]
@@ -49,15 +52,21 @@ def freshness(
 
     Raises InvalidArgumentError for a table that only Spark reaches.
     """
-    known = snapshot.files
+    files = snapshot.files
     try:
-        listed = {file.uri: file for file in current(snapshot).list_files(options)}
+        listed = current(snapshot).list_files(options)
     except NotFoundError:
-        listed = {}
+        listed = []
+    compared = snapshot.compared(listed)
+    places, same = compared.matched
     return Freshness(
-        listed=tuple(listed.values()),
-        current=tuple(file for uri, file in known.items() if is_same(file, listed.get(uri))),
-        stale=tuple(uri for uri, file in known.items() if uri in listed and not is_same(file, listed[uri])),
-        new=tuple(uri for uri in listed if uri not in known),
-        missing=tuple(uri for uri in known if uri not in listed),
+        listed=tuple(listed),
+        current=tuple(files.rows(np.flatnonzero(same))),
+        stale=_uris(snapshot, files.current & ~same & (places != ABSENT)),
+        new=tuple(listed[number].uri for number in np.flatnonzero(~compared.named).tolist()),
+        missing=_uris(snapshot, files.current & (places == ABSENT)),
     )
+
+
+def _uris(snapshot: Snapshot, rows: BoolArray) -> tuple[str, ...]:
+    return tuple(file.uri for file in snapshot.files.rows(np.flatnonzero(rows)))

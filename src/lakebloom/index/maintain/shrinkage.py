@@ -10,15 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from lakebloom.errors import LakebloomError, TableShrunkError
 from lakebloom.index.units import sample_shape
 from lakebloom.tables.file_identity import is_reachable
+from lakebloom.tables.file_matching import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.index.snapshot import Snapshot
+    from lakebloom.predicate.prune.unit_filters import BoolArray
     from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["Shrinkage", "files_gone", "is_mostly_gone", "shrinkage"]
@@ -52,54 +56,77 @@ class Shrinkage:
         )
 
 
-def is_mostly_gone(snapshot: Snapshot, listed: Iterable[TableFile]) -> bool:
+def is_mostly_gone(snapshot: Snapshot, listed: Sequence[TableFile]) -> bool:
     """Tell whether more than half of the indexed files are gone, at any time and for any reason."""
-    now = {file.uri for file in listed}
-    return 2 * sum(uri not in now for uri in snapshot.files) > len(snapshot.files)
+    return 2 * int(np.count_nonzero(_absent(snapshot, listed))) > snapshot.files.num_current
 
 
-def files_gone(snapshot: Snapshot, table: CurrentTable, listed: Iterable[TableFile]) -> dict[str, TableFile]:
-    """Return the indexed files that should be the table's, and that the table no longer has.
+def files_gone(snapshot: Snapshot, table: CurrentTable, listed: Sequence[TableFile]) -> int:
+    """Return how many of the indexed files should be the table's, and are not there any more.
 
     Files that a catalog no longer lists, such as those of a dropped partition, were removed on purpose.
     """
-    now = {file.uri for file in listed}
-    return {uri: file for uri, file in snapshot.files.items() if uri not in now and table.may_hold(uri)}
+    return int(np.count_nonzero(_gone(snapshot, table, listed)))
 
 
 def shrinkage(
     snapshot: Snapshot, table: CurrentTable, listed: Sequence[TableFile], options: Mapping[str, str]
 ) -> Shrinkage | None:
     """Return how a table with these files has shrunk; None if it has not. May read a few footers."""
-    gone = files_gone(snapshot, table, listed)
-    if not gone:
+    gone = _gone(snapshot, table, listed)
+    num_gone = int(np.count_nonzero(gone))
+    if not num_gone:
         return None
-    before = min(snapshot.commit.files_gone, len(gone))
-    known, lost = sum(map(table.may_hold, snapshot.files)) - before, len(gone) - before
+    before = min(snapshot.commit.files_gone, num_gone)
+    known, lost = int(np.count_nonzero(_held(snapshot, table))) - before, num_gone - before
     if 2 * lost <= known:
         return None
-    came = [file for file in listed if file.uri not in snapshot.files]
-    share = lost / len(gone)
+    came = [listed[number] for number in np.flatnonzero(~snapshot.compared(listed).named).tolist()]
+    share = lost / num_gone
     if came and (
         2 * len(came) >= lost
-        or 2 * _bytes(came) >= share * _bytes(gone.values())
+        or 2 * _bytes(came) >= share * _bytes_of_known(snapshot, gone)
         or 2 * _rows_of_new(snapshot, came, options) >= share * _rows_of_known(snapshot, gone) > 0
     ):
         return None
     return Shrinkage(known, lost, len(came), table.locations)
 
 
+def _absent(snapshot: Snapshot, listed: Sequence[TableFile]) -> BoolArray:
+    """Tell which indexed files are not listed. For the rows of ``IndexedFiles``, as all arrays here."""
+    absent: BoolArray = snapshot.files.current & (snapshot.compared(listed).matched.places == ABSENT)
+    return absent
+
+
+def _gone(snapshot: Snapshot, table: CurrentTable, listed: Sequence[TableFile]) -> BoolArray:
+    absent = _absent(snapshot, listed)
+    return absent & _held(snapshot, table) if absent.any() else absent
+
+
+def _held(snapshot: Snapshot, table: CurrentTable) -> BoolArray:
+    """Tell which indexed files should be the table's."""
+    files = snapshot.files
+    if table.holds_all:
+        return files.current
+    held = (table.may_hold(uri) for run in files.chunks() for uri in run.uris.to_pylist())
+    return files.current & np.fromiter(held, np.bool_, files.num_rows)
+
+
 def _bytes(files: Iterable[TableFile]) -> int:
     return sum(file.size_bytes for file in files)
 
 
-def _rows_of_known(snapshot: Snapshot, files: Mapping[str, TableFile]) -> int:
+def _bytes_of_known(snapshot: Snapshot, rows: BoolArray) -> int:
+    sizes = np.concatenate([run.sizes for run in snapshot.files.chunks()])
+    return int(sizes[rows].sum())
+
+
+def _rows_of_known(snapshot: Snapshot, rows: BoolArray) -> int:
     """Return the rows that files had when they were indexed."""
-    rows = 0
-    for segment, current in zip(snapshot.segments, snapshot.current, strict=True):
-        chosen = segment.units.of_files(file.uri in files for file in segment.units.distinct_files)
-        rows += int(segment.units.whole("row_count")[current & chosen].sum())
-    return rows
+    return sum(
+        int(segment.units.whole("row_count")[chosen].sum())
+        for segment, chosen in zip(snapshot.segments, snapshot.units_of(rows), strict=True)
+    )
 
 
 def _rows_of_new(snapshot: Snapshot, files: Sequence[TableFile], options: Mapping[str, str]) -> float:

@@ -50,10 +50,10 @@ class FileCheck:
         for segment, kept in zip(self._snapshot.segments, self._snapshot.listed(files), strict=True):
             filters = _Filters(self._snapshot, segment)
             numbers = np.flatnonzero(kept)
-            order = numbers[np.argsort(segment.units.file_numbers[numbers], kind="stable")]
-            cuts = np.flatnonzero(np.diff(segment.units.file_numbers[order])) + 1
-            for units in filters.loaded(np.split(order, cuts) if len(order) else []):
-                file = segment.units.distinct_files[segment.units.file_numbers[units[0]]]
+            of_units = segment.units.files.of_units(numbers)
+            cuts = np.flatnonzero(np.diff(of_units)) + 1  # the units of a file are next to each other
+            for units in filters.loaded(np.split(numbers, cuts) if len(numbers) else []):
+                (file,) = segment.units.files.rows(segment.units.files.of_units(units[:1]))
                 self._file(file, filters, units)
                 total = replace(
                     total,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
 from lakebloom.index.current_table import places_of
 from lakebloom.index.query.part_reports import merged, parts_of
@@ -27,7 +28,8 @@ from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import And, Predicate
 from lakebloom.storage import to_local_path
-from lakebloom.tables.file_identity import is_same, spark_file
+from lakebloom.tables.file_identity import spark_file
+from lakebloom.tables.file_matching import ABSENT, Listing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -283,11 +285,7 @@ class _Explained:
         if self.scan.others:  # what the plan skips matters more than what it could skip
             return replace(report, reasons=(Reason.DISABLED,))
         files = [spark_file(*file) for file in self.scan.files]
-        uris = {file.uri for answer in pruned_files for file in answer.files}
-        states = _states(files, pruned_files)
-        stale = sum(
-            state is FileState.UNINDEXED and file.uri in uris for file, state in zip(files, states, strict=True)
-        )
+        states, stale = _states(files, pruned_files)
         reasons = [Reason.STALE_FILES] if FileState.UNINDEXED in states else []
         return replace(report, states=states, files_stale=stale, reasons=(Reason.DISABLED, *reasons))
 
@@ -326,9 +324,9 @@ def index_report(answer: PrunedFiles | Unanswered) -> IndexReport:
     if isinstance(answer, Unanswered):
         return IndexReport(answer.name, reason=answer.reason, message=answer.message)
     if answer.snapshot is None:
-        return IndexReport(answer.name, files_known=len(answer.files))
+        return IndexReport(answer.name, files_known=answer.files.num_current)
     commit = answer.snapshot.commit
-    return IndexReport(answer.name, commit.version, len(commit.segments), len(answer.files), answer.bytes_read)
+    return IndexReport(answer.name, commit.version, len(commit.segments), answer.files.num_current, answer.bytes_read)
 
 
 def _why_in_vain(indexes: Sequence[IndexReport], parts: Sequence[PartReport]) -> tuple[Reason, ...]:
@@ -358,18 +356,19 @@ def shown_place(uri: str) -> str:
     return to_local_path(uri) if uri.startswith("file:") else uri
 
 
-def _states(files: list[TableFile], pruned_files: list[PrunedFiles]) -> tuple[FileState, ...]:
-    known: set[str] = set()
-    skipped: set[str] = set()
-    listed = {file.uri: file for file in files}
+def _states(files: list[TableFile], pruned_files: list[PrunedFiles]) -> tuple[tuple[FileState, ...], int]:
+    """Return what happens to each listed file, and how many of them changed since they were indexed."""
+    listing = Listing(files)
+    known, skipped, named = (np.zeros(len(files), dtype=np.bool_) for _ in range(3))
     for answer in pruned_files:
+        places, same = answer.files.match(listing)
         # A file that changed since Spark listed it is unindexed, and is read.
-        for file, kept, changed in zip(answer.files, answer.kept.tolist(), answer.changed.tolist(), strict=True):
-            if not changed and is_same(file, listed.get(file.uri)):
-                known.add(file.uri)
-                if not kept:
-                    skipped.add(file.uri)
-    return tuple(
-        FileState.SKIPPED if file.uri in skipped else FileState.KEPT if file.uri in known else FileState.UNINDEXED
-        for file in files
-    )
+        unchanged = same & ~answer.changed
+        known[places[unchanged]] = True
+        skipped[places[unchanged & ~answer.kept]] = True
+        named[places[places != ABSENT]] = True
+    states = [
+        FileState.SKIPPED if is_skipped else FileState.KEPT if is_known else FileState.UNINDEXED
+        for is_skipped, is_known in zip(skipped.tolist(), known.tolist(), strict=True)
+    ]
+    return tuple(states), int(np.count_nonzero(named & ~known))

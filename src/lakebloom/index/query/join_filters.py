@@ -18,7 +18,7 @@ from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.store.global_filters import read_global
 from lakebloom.tables.columns import format_name
-from lakebloom.tables.file_identity import is_reachable, is_same, unlike
+from lakebloom.tables.file_identity import is_reachable, is_same
 from lakebloom.tables.listing.listing import look_again, stat_file
 from lakebloom.tables.listing.settled import unsettled
 from lakebloom.tables.parquet.columns import ColumnSpec, ParquetColumns
@@ -82,7 +82,7 @@ class JoinFilters:
             raise ColumnNotFoundError.among(format_name(column), names, where=f"index {config.name!r}")
         number = [known.path for known in config.columns].index(path)
         record = _global_record(snapshot, number)
-        missing = unlike(snapshot.files, files)
+        missing = snapshot.unknown(files)
         if missing:
             _require_few(snapshot, missing, settings)
             missing = [self._now(snapshot, file) for file in missing]  # the listing may be older than the files
@@ -102,9 +102,8 @@ class JoinFilters:
 
     def changed(self, snapshot: Snapshot) -> list[TableFile]:
         """Return the indexed files that changed, as they are now, for callers whose listing may be old."""
-        known = snapshot.numbered_files[0]
-        uris = [known[number].uri for number in np.flatnonzero(snapshot.recheck.changed())]
-        found = (stat_file(uri, self._options) for uri in uris)
+        changed = np.flatnonzero(snapshot.recheck.changed() & snapshot.files.current)
+        found = (stat_file(file.uri, self._options) for file in snapshot.files.rows(changed))
         return [file for file in found if file is not None]
 
     def _now(self, snapshot: Snapshot, file: TableFile) -> TableFile:

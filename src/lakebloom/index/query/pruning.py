@@ -47,20 +47,27 @@ class PrunedUnits(NamedTuple):
         if self.whole is not None:
             (pruned,) = self.answers
             if pruned.keep.any():
-                yield from self.whole.by_segment(np.flatnonzero(pruned.keep & np.concatenate(snapshot.current)))
+                passed = np.flatnonzero(pruned.keep)
+                yield from self.whole.by_segment(passed[np.concatenate(snapshot.current)[passed]])
             return
         for number, (segment, pruned) in enumerate(zip(snapshot.segments, self.answers, strict=True)):
             if pruned.keep.any():
-                yield segment, np.flatnonzero(pruned.keep & snapshot.current[number])
+                passed = np.flatnonzero(pruned.keep)
+                yield segment, passed[snapshot.current[number][passed]]
 
     def files(self) -> BoolArray:
-        """Tell for each of the numbered files of the version whether one of its units can match."""
-        files, of_units = self.snapshot.numbered_files
-        kept = np.zeros(len(files), dtype=np.bool_)
-        numbers_of = of_units if self.whole is None else [np.concatenate(of_units)]
-        for pruned, numbers in zip(self.answers, numbers_of, strict=True):
-            kept[numbers[pruned.keep & (numbers >= 0)]] = True
-        return kept
+        """Tell for each row of the version's files whether it is current and one of its units can match."""
+        files = self.snapshot.files
+        kept = np.zeros(files.num_rows, dtype=np.bool_)
+        start = 0
+        for number, segment in enumerate(self.snapshot.segments):
+            if self.whole is None:
+                keep = self.answers[number].keep
+            else:
+                keep = self.answers[0].keep[start : start + segment.num_units]
+            start += segment.num_units
+            kept[self.snapshot.file_numbers(number, np.flatnonzero(keep))] = True
+        return kept & files.current
 
 
 def prune(

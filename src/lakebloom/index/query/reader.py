@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from lakebloom.errors import CorruptIndexError, InvalidArgumentError
@@ -131,13 +132,12 @@ def candidates_of(snapshot: Snapshot, predicate: Predicate, table: TableRecord |
 def candidates_in(segment: Segment, numbers: IntArray) -> list[Candidate]:
     """Return units of a segment by their numbers."""
     names = ("row_start", "row_count", "row_group_start", "row_group_count")
-    columns = [segment.units.whole(name)[numbers].tolist() for name in names]
-    files = segment.units.distinct_files
+    columns = [column.tolist() for column in segment.units.rows(names, numbers)]
+    distinct, places = np.unique(segment.units.files.of_units(numbers), return_inverse=True)
+    files = segment.units.files.rows(distinct)
     return [
         Candidate(files[file], row_start, row_count, range(first, first + count))
-        for file, row_start, row_count, first, count in zip(
-            segment.units.file_numbers[numbers].tolist(), *columns, strict=True
-        )
+        for file, row_start, row_count, first, count in zip(places.tolist(), *columns, strict=True)
     ]
 
 

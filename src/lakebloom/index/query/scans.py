@@ -26,6 +26,8 @@ from lakebloom.index.timeout import side_by_side, within
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import Predicate, columns
 from lakebloom.storage.metered import Metered
+from lakebloom.tables.file_identity import TableFile
+from lakebloom.tables.file_matching import ABSENT, Listing
 from lakebloom.tables.reader_settings import CASE_SENSITIVE, Matters, differing, with_options
 from lakebloom.tables.schema import TableSchema
 from lakebloom.tuning import HOPELESS
@@ -33,12 +35,12 @@ from lakebloom.tuning import HOPELESS
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
+    from lakebloom.index.indexed_files import NumberedFiles
     from lakebloom.index.query.reader import Reader
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.prune.prune import Pruned
     from lakebloom.predicate.prune.unit_filters import BoolArray
     from lakebloom.store.records import TableRecord
-    from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["PrunedFiles", "Reading", "ScanPruner", "Unanswered", "why_not"]
 
@@ -90,7 +92,7 @@ class PrunedFiles:
     """What an index, or several together, decided: for each of their files whether it can match."""
 
     name: str
-    files: Sequence[TableFile]
+    files: NumberedFiles
     fingerprint: str
     """The same for the same files in the same order."""
     kept: BoolArray
@@ -109,10 +111,11 @@ class PrunedFiles:
 
     def units_of(self, uris: Collection[str]) -> list[BoolArray]:
         """Return, for each of ``pruned``, which units belong to these files."""
-        wanted = np.fromiter((file.uri in uris for file in self.files), np.bool_, len(self.files))
+        listing = Listing([TableFile(uri, 0, 0) for uri in sorted(uris)])
+        wanted = self.files.current & (self.files.match(listing).places != ABSENT)
         if self.snapshot is None:
             return [wanted]
-        units = [np.append(wanted, False)[numbers] for numbers in self.snapshot.numbered_files[1]]
+        units = self.snapshot.units_of(wanted)
         side_by_side = len(self.pruned) == 1 and len(units) != 1
         return [np.concatenate(units)] if side_by_side and units else units
 
@@ -279,8 +282,8 @@ def _pruned_files(name: str, snapshot: Snapshot, reading: Reading) -> PrunedFile
     if known and segments and not any(segment.column_type(column) for segment in segments for column in known):
         return Unanswered(name, Reason.READ_DIFFERS)
     pruned = prune(snapshot, reading.predicate, schema, hopeless=HOPELESS)
-    files, _ = snapshot.numbered_files
-    changed = snapshot.recheck.changed()
+    files = snapshot.files
+    changed = snapshot.recheck.changed() & files.current
     bytes_read = _bytes_read(snapshot) - before
     return PrunedFiles(
         name, files, snapshot.fingerprint, pruned.files() | changed, changed, pruned.answers, snapshot, bytes_read

@@ -82,7 +82,8 @@ def _rewritten(
     record: SegmentRecord, shard: int, plan: BuildPlan, storage: Storage, changed: set[TableFile]
 ) -> SegmentRecord | None:
     segment = Segment(storage, record, _config(plan))
-    keep = np.array([file not in changed for file in segment.units.files], dtype=np.bool_)
+    files = segment.units.files.rows(np.arange(record.num_files))
+    keep = segment.units.of_files(np.array([file not in changed for file in files], dtype=np.bool_))
     kept = None
     if keep.any():
         columns = [column.path for column in plan.columns]

@@ -89,6 +89,6 @@ class _Watching:
             if file.path.startswith(self._prefix) and file.path.endswith("/units.arrow"):
                 shard = int(file.path.removeprefix(self._prefix).partition("-")[0])
                 if shard not in self._rows:
-                    table = pa.ipc.open_file(pa.py_buffer(self._storage.read(file.path))).read_all()
+                    table = pa.ipc.open_stream(pa.py_buffer(self._storage.read(file.path))).read_all()
                     self._rows[shard] = pc.sum(table["row_count"]).as_py() or 0
         return progress_of(self._shards, self._rows)

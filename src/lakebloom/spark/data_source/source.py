@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 from msgspec.structs import replace
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -45,6 +46,7 @@ from lakebloom.spark.sources.listing import reachable
 from lakebloom.spark.versions import loses_rows_without_columns, require_columns
 from lakebloom.storage import normalise
 from lakebloom.tables.file_identity import changed_ms
+from lakebloom.tables.file_matching import ABSENT
 from lakebloom.tables.parquet.rows import TableRows
 
 if TYPE_CHECKING:
@@ -277,7 +279,7 @@ class LakebloomReader(DataSourceReader):
         planned = plan_reads(snapshot, self._table, self._predicate, listed)
         # Every task checks the whole predicate: shorter lists for each file would all be sent with the plan.
         reads = [replace(read, predicate=None) for read in planned.reads]
-        return reads, {} if planned.pruned is None else row_group_counts(snapshot)
+        return reads, {} if planned.pruned is None else row_group_counts(snapshot, reads)
 
     def report(self) -> ScanReport:
         """Explain what ``partitions`` would return now. Conditions that Spark pushes down are not included."""
@@ -309,7 +311,7 @@ class LakebloomReader(DataSourceReader):
         return (
             snapshot.commit.version == version
             and all(changed_ms(file) < settled_ms for file in listed)
-            and set(snapshot.files) <= {file.uri for file in listed}
+            and not np.any(snapshot.compared(listed).matched.places == ABSENT)
         )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -118,8 +118,20 @@ def _reply(kept: list[KeptFiles], answers: Sequence[PrunedFiles | Unanswered]) -
 
 def _kept(answer: PrunedFiles, known: str | None) -> KeptFiles:
     bits = np.packbits(answer.kept, bitorder="little").tobytes()
-    files = None if known == answer.fingerprint else file_lines(answer.files)
-    return KeptFiles(answer.name, answer.fingerprint, bits, files, np.flatnonzero(answer.changed).tolist())
+    changed = np.flatnonzero(answer.changed).tolist()
+    if known == answer.fingerprint:
+        return KeptFiles(answer.name, answer.fingerprint, bits, None, 0, changed)
+    if answer.snapshot is None:
+        return KeptFiles(answer.name, answer.fingerprint, bits, file_lines(answer.files.chunks()), 0, changed)
+    files, after = _new_files(answer.snapshot, known)
+    return KeptFiles(answer.name, answer.fingerprint, bits, files, after, changed)
+
+
+def _new_files(snapshot: Snapshot, known: str | None) -> tuple[str, int]:
+    """Return the files that Java does not have, and how many it has: those of a version with fewer segments."""
+    prints = snapshot.fingerprints
+    first = prints.index(known) if known in prints else 0
+    return file_lines(snapshot.files.chunks(first)), snapshot.files.starts[first]
 
 
 class JoinCallback(Callback[JoinRequest]):
@@ -167,8 +179,10 @@ class JoinCallback(Callback[JoinRequest]):
         if column_type is None:
             return _refused(Reason.READ_DIFFERS)
         if request.missing is None:
-            files = None if request.known == snapshot.fingerprint else file_lines(snapshot.numbered_files[0])
-            return JoinFilesReply(fingerprint=snapshot.fingerprint, files=files)
+            if request.known == snapshot.fingerprint:
+                return JoinFilesReply(fingerprint=snapshot.fingerprint)
+            files, after = _new_files(snapshot, request.known)
+            return JoinFilesReply(fingerprint=snapshot.fingerprint, files=files, after=after)
         if request.known != snapshot.fingerprint:
             return _refused(Reason.STALE_FILTER)  # refreshed since, so that other files may be missing
         missing = [spark_file(*file) for file in request.missing]

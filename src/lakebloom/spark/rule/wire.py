@@ -10,15 +10,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakebloom.index.maintain.auto_refresh import Written
 from lakebloom.index.query.explain import DescribedScan, Note, Seen, UnprunedJoin
 from lakebloom.index.query.scans import Reading
+from lakebloom.tables.file_columns import whole_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
-    from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.file_columns import FileColumns
 
 __all__ = [
     "STRUCTS",
@@ -94,12 +97,14 @@ class PruneRequest(Reading, frozen=True, kw_only=True):
 
 
 class KeptFiles(_Struct, frozen=True):
-    """Which files of an index can match: a bit for each, in the order of ``files``, which is sent only if it is new."""
+    """Which files of an index can match: a bit for each, by its number. Only files that are new are sent."""
 
     name: str
     fingerprint: str
     bits: bytes
     files: str | None
+    after: int
+    """How many of the files Java has already; ``files`` are those after them."""
     changed: list[int]
     """The numbers of files that changed since they were indexed, though Spark's listing may not show it."""
 
@@ -135,6 +140,8 @@ class JoinFilesReply(_Struct, frozen=True, omit_defaults=True):
     fingerprint: str = ""
     files: str | None = None
     """None if Java has them."""
+    after: int = 0
+    """How many of the files Java has already; ``files`` are those after them."""
 
 
 class JoinFilterReply(_Struct, frozen=True, omit_defaults=True):
@@ -243,22 +250,18 @@ STRUCTS: dict[str, type[msgspec.Struct]] = {
 }
 
 
-def file_lines(files: Sequence[TableFile]) -> str:
+def file_lines(runs: Iterable[FileColumns]) -> str:
     """Return URI, size, modification time and ETag of each file, separated by tabs and ended by a zero character."""
-    text = "".join(_line(file.uri, file) for file in files)
-    if not _is_unicode(text):  # file names that are not UTF-8 cannot be sent: those files are never known
-        text = "".join(_line(file.uri if _is_unicode(file.uri) else "", file) for file in files)
-    return text
+    return "".join(map(_lines, runs))
 
 
-def _line(uri: str, file: TableFile) -> str:
-    etag = "" if file.uri.startswith("file:") else file.tag  # Hadoop knows no inodes
-    return f"{uri}\t{file.size_bytes}\t{file.mtime_ms}\t{etag}\0"
+def _lines(files: FileColumns) -> str:
+    etags = pc.if_else(pc.starts_with(files.uris, "file:"), _text(""), files.tags)  # Hadoop knows no inodes
+    sizes, times = (whole_numbers(column).cast(pa.large_string()) for column in (files.sizes, files.times))
+    ended = pc.binary_join_element_wise(etags, _text(""), _text("\0"))
+    lines = pc.binary_join_element_wise(files.uris, sizes, times, ended, _text("\t"))
+    return "".join(lines.to_pylist())
 
 
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def _text(value: str) -> pa.Scalar:
+    return pa.scalar(value, pa.large_string())

@@ -12,20 +12,22 @@ query. They are not (docs/FILE_IDENTITY.md).
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakebloom.locks import new_lock
 from lakebloom.storage.uri import to_local_path
-from lakebloom.tables.file_identity import is_same, local_file
+from lakebloom.tables.file_identity import TableFile, local_file
+from lakebloom.tables.file_matching import Listing
 from lakebloom.tables.listing.inotify import Watch
 from lakebloom.tuning import FEW_DIRECTORIES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterator
 
-    from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.file_columns import FileRuns
 
     BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -35,10 +37,11 @@ __all__ = ["Recheck"]
 class Recheck:
     """Tells which of some files are not what they were. Files on other machines count as unchanged."""
 
-    def __init__(self, files: Sequence[TableFile]) -> None:
+    def __init__(self, files: FileRuns) -> None:
         self._files = files
         self._lock = new_lock()
-        self._directories: dict[str, dict[str, int]] | None = None
+        self._directories: dict[str, str] | None = None
+        self._is_local: BoolArray = np.zeros(files.num_rows, dtype=np.bool_)
         self._known: tuple[Watch, BoolArray] | None = None
 
     def changed(self) -> BoolArray:
@@ -55,46 +58,53 @@ class Recheck:
 
     def _scanned(self, watch: Watch) -> BoolArray:
         if self._directories is None:
-            self._directories = _by_directory(self._files)
-        changed = np.zeros(len(self._files), dtype=np.bool_)
+            self._directories = self._local_directories()
         above, by_name = _watched(self._directories)
         for directory in above:
             watch.enter(directory, is_root=directory in by_name)
-        for directory, names in self._directories.items():
-            changed[list(names.values())] = True
+        found: list[TableFile] = []
+        linked: list[bool] = []
+        for directory, uri in self._directories.items():
             try:
                 watch.enter(directory, is_root=directory in by_name or os.path.islink(directory))  # noqa: PTH114
-                with os.scandir(directory) as entries:
-                    for entry in entries:
-                        number = names.get(entry.name)
-                        if number is not None:
-                            changed[number] = self._differs(number, entry, watch)
+                for file, is_linked in _files_in(directory, uri):
+                    found.append(file)
+                    linked.append(is_linked)
             except OSError:
                 watch.give_up()
-        return changed
+        matched = Listing(found).match(self._files.chunks(), self._files.num_rows)
+        if np.append(linked, False)[matched.places].any():  # the last place is for files that are absent
+            watch.give_up()  # a file that can be changed under its other name
+        return self._is_local & ~matched.same
 
-    def _differs(self, number: int, entry: os.DirEntry[str], watch: Watch) -> bool:
+    def _local_directories(self) -> dict[str, str]:
+        """Return the URI of each local directory, and note which files are local."""
+        found: dict[str, str] = {}
+        start = 0
+        for run in self._files.chunks():
+            uris = run.uris.to_pylist()
+            local = [uri.startswith("file:") for uri in uris]
+            self._is_local[start : start + run.num_rows] = local
+            start += run.num_rows
+            for uri in dict.fromkeys(uri[: uri.rfind("/") + 1] for uri, here in zip(uris, local, strict=True) if here):
+                found[to_local_path(uri).rstrip("/") or "/"] = uri
+        return found
+
+
+def _files_in(directory: str, uri: str) -> Iterator[tuple[TableFile, bool]]:
+    """Yield the files of a directory in the order of their names, and whether they may have another name."""
+    with os.scandir(directory) as entries:
+        listed = sorted((entry for entry in entries if not entry.is_dir()), key=lambda entry: entry.name)
+    for entry in listed:
         try:
             status = entry.stat()
         except OSError:
-            return True
-        if status.st_nlink > 1 or entry.is_symlink():
-            watch.give_up()  # it can be changed under its other name
-        file = self._files[number]
-        return not is_same(file, local_file(file.uri, status))
+            continue
+        if stat.S_ISREG(status.st_mode):
+            yield local_file(uri + entry.name, status), status.st_nlink > 1 or entry.is_symlink()
 
 
-def _by_directory(files: Sequence[TableFile]) -> dict[str, dict[str, int]]:
-    """Return the numbers of local files by directory and name."""
-    found: dict[str, dict[str, int]] = {}
-    for number, file in enumerate(files):
-        if file.uri.startswith("file:"):
-            directory, _, name = to_local_path(file.uri).rpartition("/")
-            found.setdefault(directory or "/", {})[name] = number
-    return found
-
-
-def _watched(directories: dict[str, dict[str, int]]) -> tuple[set[str], set[str]]:
+def _watched(directories: Collection[str]) -> tuple[set[str], set[str]]:
     """Return the directories above that are to be watched as well, and those of all that are looked at by name.
 
     A watch does not notice that a directory above was exchanged. Somebody has to, for every directory.

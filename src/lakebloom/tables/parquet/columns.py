@@ -39,13 +39,19 @@ if TYPE_CHECKING:
 
 __all__ = ["ColumnSpec", "ParquetColumns", "RowGroupShape", "row_group_shapes"]
 
+_MANY_CHUNKS = 10_000
+"""Of a file with more column chunks it is not found out where row groups lie: that would take milliseconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowGroupShape:
-    """Which rows of the file a row group holds."""
+    """Which rows of the file a row group holds, and where its pages lie."""
 
     row_start: int
     row_count: int
+    byte_start: int | None = None
+    """None if the footer does not tell."""
+    byte_stop: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +217,26 @@ class ParquetColumns:
 def row_group_shapes(metadata: Any) -> tuple[RowGroupShape, ...]:
     """Return the row groups that a footer (pyarrow's FileMetaData) names."""
     shapes, start = [], 0
+    is_wide = metadata.num_row_groups * metadata.num_columns > _MANY_CHUNKS
     for i in range(metadata.num_row_groups):
-        count = metadata.row_group(i).num_rows
-        shapes.append(RowGroupShape(start, count))
-        start += count
+        group = metadata.row_group(i)
+        shapes.append(RowGroupShape(start, group.num_rows, *((None, None) if is_wide else _byte_range(group))))
+        start += group.num_rows
     return tuple(shapes)
+
+
+def _byte_range(group: Any) -> tuple[int, int] | tuple[None, None]:
+    """Return where the pages of all columns lie. Writers may put columns in any order."""
+    starts, stops = [], []
+    try:
+        for number in range(group.num_columns):
+            chunk = group.column(number)
+            # A dictionary comes first; some writers record offset 0 where there is none.
+            start = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
+            starts.append(start)
+            stops.append(start + chunk.total_compressed_size)
+    except (OSError, pa.ArrowException):
+        return None, None  # the place of an encrypted column is a secret
+    if not starts or min(starts) <= 0 or min(stop - start for start, stop in zip(starts, stops, strict=True)) < 0:
+        return None, None
+    return min(starts), max(stops)

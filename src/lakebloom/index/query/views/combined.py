@@ -10,21 +10,26 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from lakebloom.index.indexed_files import DistinctFiles
 from lakebloom.index.query.pruning import resolver
 from lakebloom.index.query.views.file_bounds import FileBounds
 from lakebloom.predicate.tree import And, Not, Or, operands
 from lakebloom.predicate.tree import columns as columns_of
+from lakebloom.sbbf.hashing.buffers import numbers
+from lakebloom.tables.file_columns import FileColumns, whole_numbers
+from lakebloom.tables.file_matching import ABSENT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, IntArray
     from lakebloom.predicate.tree import Predicate
     from lakebloom.store.unit_bounds import UnitBounds
     from lakebloom.tables.columns import ColumnPath
-    from lakebloom.tables.file_identity import TableFile
 
 __all__ = ["Together", "helps"]
 
@@ -49,19 +54,15 @@ class Together:
 
     def __init__(self, snapshots: Sequence[Snapshot]) -> None:
         self._snapshots = snapshots
-        numbers: dict[TableFile, int] = {}
-        self._places = [
-            np.array([numbers.setdefault(file, len(numbers)) for file in snapshot.numbered_files[0]], dtype=np.int64)
-            for snapshot in snapshots
-        ]
-        self.files = list(numbers)
+        self.files, self._places = _distinct(snapshots)
+        """For each row of an index's files its number here, ABSENT if it is not current."""
         self._owners: dict[ColumnPath, int] = {}
 
     def changed(self) -> BoolArray:
         """Return for each file whether it is unindexed in all of the indexes."""
-        found = np.zeros(len(self.files), dtype=np.bool_)
+        found = np.zeros(self.num_units, dtype=np.bool_)
         for snapshot, place in zip(self._snapshots, self._places, strict=True):
-            found[place] |= snapshot.recheck.changed()
+            found[place[snapshot.recheck.changed() & (place != ABSENT)]] = True
         return found
 
     def resolve(self, column: ColumnPath) -> ColumnPath | None:
@@ -75,7 +76,7 @@ class Together:
     @property
     def num_units(self) -> int:
         """How many files there are."""
-        return len(self.files)
+        return self.files.num_rows
 
     def column_type(self, column: ColumnPath) -> str | None:
         """Return the type of a column; None also if it differs between segments."""
@@ -87,17 +88,16 @@ class Together:
         owner = self._owner(column)
         rates = [segment.false_positive_rate(column) for segment in owner.segments]
         units = sum(segment.num_units for segment in owner.segments)
-        return min(1 - 1e-9, max(rates, default=0.0) * units / max(1, len(owner.numbered_files[0])))
+        return min(1 - 1e-9, max(rates, default=0.0) * units / max(1, owner.files.num_current))
 
     def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
         """Tell which files have a unit that may contain one of the hashes. Unindexed files always may."""
         owner, place = self._owner(column), self._places[self._owners[column]]
-        files, of_units = owner.numbered_files
-        hit = np.zeros(len(files), dtype=np.bool_)
-        for segment, numbers in zip(owner.segments, of_units, strict=True):
-            hit[numbers[segment.might_contain_any(column, hashes) & (numbers >= 0)]] = True
+        hit = np.zeros(len(place), dtype=np.bool_)
+        for number, segment in enumerate(owner.segments):
+            hit[owner.file_numbers(number, np.flatnonzero(segment.might_contain_any(column, hashes)))] = True
         everywhere = np.ones(self.num_units, dtype=np.bool_)
-        everywhere[place] = hit
+        everywhere[place[~hit & (place != ABSENT)]] = False
         return everywhere
 
     def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
@@ -105,20 +105,19 @@ class Together:
         owner, place = self._owner(column), self._places[self._owners[column]]
         counts = np.zeros(self.num_units, dtype=np.int64)
         known = np.zeros(self.num_units, dtype=np.bool_)
-        known[place] = True
-        for segment, numbers in zip(owner.segments, owner.numbered_files[1], strict=True):
+        known[place[place != ABSENT]] = True
+        for segment, of_units in zip(owner.segments, _of_units(owner, place), strict=True):
             counted, is_known = segment.null_counts(column)
-            current = numbers >= 0
-            np.add.at(counts, place[numbers[current]], counted[current])
-            known[place[numbers[current & ~is_known]]] = False
+            current = of_units != ABSENT
+            np.add.at(counts, of_units[current], counted[current])
+            known[of_units[current & ~is_known]] = False
         return counts, known
 
     def bounds(self, column: ColumnPath) -> UnitBounds:
         """Return the bounds of each file, which are those of its units."""
         owner, place = self._owner(column), self._places[self._owners[column]]
-        numbers = [np.where(of_units >= 0, place[of_units], -1) for of_units in owner.numbered_files[1]]
         bounds = [segment.bounds(column) for segment in owner.segments]
-        return FileBounds(self.num_units, list(zip(bounds, numbers, strict=True)))
+        return FileBounds(self.num_units, list(zip(bounds, _of_units(owner, place), strict=True)))
 
     def row_counts(self) -> IntArray:
         """Return the rows of each file."""
@@ -129,11 +128,41 @@ class Together:
         rows = np.zeros(self.num_units, dtype=np.int64)
         for snapshot, place in zip(self._snapshots, self._places, strict=True):
             counted = np.zeros(self.num_units, dtype=np.int64)
-            for segment, numbers in zip(snapshot.segments, snapshot.numbered_files[1], strict=True):
-                current = numbers >= 0
-                np.add.at(counted, place[numbers[current]], segment.row_counts()[current])
-            rows[place] = counted[place]
+            for segment, of_units in zip(snapshot.segments, _of_units(snapshot, place), strict=True):
+                current = of_units != ABSENT
+                np.add.at(counted, of_units[current], segment.row_counts()[current])
+            here = place[place != ABSENT]
+            rows[here] = counted[here]
         return rows
 
     def _owner(self, column: ColumnPath) -> Snapshot:
         return self._snapshots[self._owners[column]]
+
+
+def _distinct(snapshots: Sequence[Snapshot]) -> tuple[DistinctFiles, list[IntArray]]:
+    """Return the distinct files of all indexes, and the number of each row of each index's files among them."""
+    files = [FileColumns.concat(snapshot.files.chunks()) for snapshot in snapshots]
+    current = [np.flatnonzero(snapshot.files.current) for snapshot in snapshots]
+    chosen = FileColumns.concat(map(FileColumns.take, files, current))
+    # No tag has a tab, so the text is another one for another file.
+    identities = pc.binary_join_element_wise(
+        *(whole_numbers(column).cast(pa.large_string()) for column in (chosen.sizes, chosen.times)),
+        chosen.uris,
+        chosen.tags,
+        pa.scalar("\t", pa.large_string()),
+    )
+    numbered = numbers(identities.dictionary_encode().indices, 4)
+    firsts = np.unique(numbered, return_index=True)[1]
+    places, start = [], 0
+    for rows, of_index in zip(current, files, strict=True):
+        place = np.full(of_index.num_rows, ABSENT, dtype=np.int64)
+        place[rows] = numbered[start : start + len(rows)]
+        start += len(rows)
+        places.append(place)
+    return DistinctFiles(chosen.take(firsts)), places
+
+
+def _of_units(snapshot: Snapshot, place: IntArray) -> Iterator[IntArray]:
+    """Yield for each segment the number of each unit's file."""
+    for start, segment in zip(snapshot.files.starts, snapshot.segments, strict=False):
+        yield place[segment.units.file_numbers + start]

@@ -24,14 +24,20 @@ final class FileLists {
         return lists.copy();
     }
 
-    /** The files with this fingerprint: those that are sent, or else those that were known; null if neither are. */
-    Known updated(String index, String fingerprint, String sent, Map before) {
+    /**
+     * The files with this fingerprint: those that are sent, after as many that were known; or else those that were known.
+     * Null if neither are.
+     */
+    Known updated(String index, String fingerprint, String sent, int after, Map before) {
+        Known known = (Known) before.get(index);
         if (sent != null) {
-            Known made = new Known(fingerprint, new KnownFiles(sent));
+            if (after > 0 && known == null) {
+                return null;
+            }
+            Known made = new Known(fingerprint, new KnownFiles(sent, after > 0 ? known.files : null, after));
             lists.put(index, made, 1 + made.files.size());
             return made;
         }
-        Known known = (Known) before.get(index);
         boolean isSame = known != null && known.fingerprint.equals(fingerprint);
         if (isSame) {
             lists.get(index); // it was used

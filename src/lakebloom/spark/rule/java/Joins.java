@@ -152,7 +152,7 @@ final class Joins {
         if (reply.reason != null) {
             return reply;
         }
-        list = known.updated(candidate.index, first.fingerprint, first.files, before);
+        list = known.updated(candidate.index, first.fingerprint, first.files, first.after, before);
         reply.files = new FilteredFiles(candidate.scan.files.location(), list.files);
         request.known = list.fingerprint;
         request.missing = reply.files.add();

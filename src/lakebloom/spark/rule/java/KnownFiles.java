@@ -11,11 +11,20 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 public final class KnownFiles {
     /** Where times are compared in whole seconds, as lakebloom.tables.file_identity explains. */
     private static final List OBJECT_SCHEMES = Arrays.asList(new String[] {"s3:", "gs:", "az:", "abfs:"});
-    private final Map files = new HashMap();
+    private final Map files;
 
-    /** Reads path, size, modification time and ETag of each file, separated by tabs and ended by a zero character. */
     public KnownFiles(String lines) {
-        int number = 0;
+        this(lines, null, 0);
+    }
+
+    /**
+     * Reads path, size, modification time and ETag of each file, separated by tabs and ended by a zero character.
+     *
+     * They come after as many files of a version before. Of several files with one path the last one counts.
+     */
+    public KnownFiles(String lines, KnownFiles before, int after) {
+        files = before == null ? new HashMap() : new HashMap(before.files);
+        int number = after;
         for (int start = 0; start < lines.length(); number++) {
             int end = lines.indexOf('\0', start);
             int etag = lines.lastIndexOf('\t', end);

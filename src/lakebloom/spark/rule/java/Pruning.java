@@ -66,7 +66,7 @@ final class Pruning {
         List answers = new ArrayList();
         for (int i = 0; i < reply.kept.length; i++) {
             Wire.KeptFiles kept = reply.kept[i];
-            FileLists.Known files = known.updated(kept.name, kept.fingerprint, kept.files, before);
+            FileLists.Known files = known.updated(kept.name, kept.fingerprint, kept.files, kept.after, before);
             if (files != null) {
                 BitSet changed = new BitSet();
                 for (int j = 0; j < kept.changed.length; j++) {

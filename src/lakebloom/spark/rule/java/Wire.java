@@ -70,6 +70,7 @@ public final class Wire {
         public String fingerprint;
         public byte[] bits;
         public String files;
+        public int after;
         public int[] changed;
     }
 
@@ -86,6 +87,7 @@ public final class Wire {
         public String reason;
         public String fingerprint;
         public String files;
+        public int after;
     }
 
     public static final class JoinFilterReply {
