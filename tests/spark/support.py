@@ -87,6 +87,8 @@ class UnitFilter:
     row_count: int
     null_count: int | None
     layers: tuple[bytes, ...]
+    bounds: str
+    """Its min and max as text: NaN differs from itself."""
 
 
 def unit_filters(lake: Lakebloom, name: str, column: int = 0) -> list[UnitFilter]:
@@ -111,4 +113,5 @@ def _unit_filters(version: Snapshot, column: int) -> Iterator[UnitFilter]:
                 unit.row_count,
                 unit.columns[column].null_count,
                 tuple(layer.tobytes() for layer in layers),
+                repr((unit.columns[column].min, unit.columns[column].max)),
             )

@@ -73,9 +73,9 @@ def save(spark: SparkSession, path: Path, file_format: str) -> None:
         writer.option("parquet.enable.dictionary", str(count != ROWS[1]).lower()).save(str(path))
 
 
-def contents(units: list[UnitFilter]) -> list[tuple[int, int | None, tuple[bytes, ...]]]:
+def contents(units: list[UnitFilter]) -> list[tuple[int, int | None, tuple[bytes, ...], str]]:
     """Units without the names of their files."""
-    return sorted((unit.row_count, unit.null_count, unit.layers) for unit in units)
+    return sorted((unit.row_count, unit.null_count, unit.layers, unit.bounds) for unit in units)
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ class SegmentBuilder:
     ) -> None:
         """Add values of a column to the unit: their hashes, the number of NULLs, and the bounds of the values.
 
-        ``bounds`` is None if there are no values but NULLs.
+        ``bounds`` is None if there are no values but NULLs, or if ``widen`` is told.
         """
         self._null_counts[column] += null_count
         if bounds is not None and len(hashes):
@@ -59,6 +59,10 @@ class SegmentBuilder:
         self._tiles.add(column, hashes, rows_in_unit)
         if self.global_filters:
             self.global_filters[column].insert_hashes(hashes)
+
+    def widen(self, column: int, bounds: Bounds) -> None:
+        """Add the bounds of values that were, or will be, added to the unit without."""
+        self._bounds[column].append(bounds)
 
     def take(self, column: int, filter: Sbbf, null_count: int, bounds: Bounds | None = UNKNOWN) -> None:
         """Give the unit an imported filter instead of values. ``bounds`` is None if all values are NULL."""

@@ -100,7 +100,8 @@ class _Numbers:
         if values.dtype.kind == "i":
             return Bounds(int(values.min()), int(values.max()))
         # max is NaN where there is one, fmin only where there is nothing else. Adding 0.0 makes -0.0 positive.
-        return Bounds(float(np.fmin.reduce(values)) + 0.0, float(values.max()) + 0.0)
+        with np.errstate(invalid="ignore"):  # some NaNs are signals
+            return Bounds(float(np.fmin.reduce(values)) + 0.0, float(values.max()) + 0.0)
 
 
 class _Decimals:

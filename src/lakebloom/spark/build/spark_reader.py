@@ -2,7 +2,9 @@
 
 Spark computes the index's hash in the JVM with xxhash64. For decimals it sends the values instead.
 
-Rows are sorted by file, so that a task gets whole files one after the other.
+Rows are sorted by file, so that a task gets whole files one after the other. The values themselves go no further than
+the task that scans them, which finds their bounds, and strings are cut to what a bound keeps before they leave the JVM.
+The bounds of the rows of one file in one batch travel with the first of these rows.
 """
 
 from __future__ import annotations
@@ -12,14 +14,17 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from lakebloom.index.build.plan import BuildPlan, Shard, ShardResult
 from lakebloom.index.build.segment_builder import SegmentBuilder
+from lakebloom.index.build.value_bounds import Bounds, bounds_of
 from lakebloom.index.units import Span
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.sbbf.kernels.choose import load_compiled
@@ -31,6 +36,7 @@ from lakebloom.spark.sources.reader_conf import configured, reading_as_built
 from lakebloom.spark.sources.resolve import is_connect
 from lakebloom.spark.versions import metadata_column
 from lakebloom.storage import from_encoded, open_index_storage
+from lakebloom.store.min_max import BOUND_BYTES, BoundValue
 from lakebloom.tables.columns import arrow_type
 from lakebloom.tables.listing.glob import escape
 from lakebloom.tuning import FEW_TASKS, GROWING_UNIT_ROWS
@@ -58,11 +64,14 @@ def scan_tasks(
     files = [file for shard in shards for file in shard.files]
     frame = read_files(spark, record, files)
     columns = [_sent(spec).alias(f"c{number}") for number, spec in enumerate(plan.columns)]
+    columns += [_compared(spec).alias(f"v{number}") for number, spec in enumerate(plan.columns)]
     # Not F.col: the table may have a column of this name.
     path = metadata_column(frame).getField("file_path").alias("file")
     places = {file.uri: (shard.number, i) for shard in shards for i, file in enumerate(shard.files)}
     # One partition has whole shards. The scanning task looks up the shard of each file.
-    rows = frame.select(path, *columns).mapInArrow(_Numbered(places), _numbered_schema(plan))
+    rows = frame.select(path, *columns).mapInArrow(
+        _Numbered(places, tuple(spec.type for spec in plan.columns)), _numbered_schema(plan)
+    )
     ordered = rows.repartition(len(shards), "shard").sortWithinPartitions("shard", "file")
     return ordered.mapInArrow(_ShardTask(plan, PackedShards(shards), capture), RESULT_SCHEMA)
 
@@ -119,28 +128,61 @@ def _sent(spec: ColumnSpec) -> Column:
     return column if spec.type.startswith("decimal") else canonical_hash(column, spec.type)
 
 
+def _compared(spec: ColumnSpec) -> Column:
+    """Return what bounds are made of: the values, and of strings one byte more than a bound keeps."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    column = column_of(spec.path)
+    return F.substring(column.cast("binary"), 1, BOUND_BYTES + 1) if spec.type in ("string", "binary") else column
+
+
 def _sent_type(spec: ColumnSpec) -> str:
     return spec.type if spec.type.startswith("decimal") else "bigint"
 
 
 def _numbered_schema(plan: BuildPlan) -> str:
     columns = [f"c{number} {_sent_type(spec)}" for number, spec in enumerate(plan.columns)]
-    return ", ".join(["shard int", "file int", *columns])
+    return ", ".join(["shard int", "file int", *columns, "bounds binary"])
 
 
 @dataclass(frozen=True, slots=True)
 class _Numbered:
-    """Adds the shard of each row's file, and the file's position in the shard."""
+    """Adds the shard of each row's file, and the file's position in the shard. Exchanges values for their bounds."""
 
     places: dict[str, tuple[int, int]]
+    types: tuple[str, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             files = batch.column(0).dictionary_encode()
             places = [self.places[from_encoded(uri)] for uri in files.dictionary.to_pylist()]
             shards, numbers = (pa.array([place[i] for place in places], pa.int32()) for i in (0, 1))
-            arrays = [shards.take(files.indices), numbers.take(files.indices), *batch.columns[1:]]
-            yield pa.RecordBatch.from_arrays(arrays, names=["shard", "file", *batch.schema.names[1:]])
+            hashed, values = batch.columns[1 : 1 + len(self.types)], batch.columns[1 + len(self.types) :]
+            arrays = [shards.take(files.indices), numbers.take(files.indices), *hashed, self._bounds(files, values)]
+            names = ["shard", "file", *batch.schema.names[1 : 1 + len(self.types)], "bounds"]
+            yield pa.RecordBatch.from_arrays(arrays, names=names)
+
+    def _bounds(self, files: pa.DictionaryArray, values: Sequence[pa.Array]) -> pa.Array:
+        """Return for each file, at its first row, the bounds of each column as bytes."""
+        codes = files.indices.to_numpy()
+        found: list[bytes | None] = [None] * len(codes)
+        plain = [_as_indexed(array, kind) for array, kind in zip(values, self.types, strict=True)]
+        for number, first in enumerate(np.unique(codes, return_index=True)[1].tolist()):
+            rows = None if len(files.dictionary) == 1 else pa.array(np.flatnonzero(codes == number))
+            here = plain if rows is None else [array.take(rows) for array in plain]
+            bounds = [bounds_of(array) for array in here]
+            found[first] = msgspec.msgpack.encode([None if each is None else (each.low, each.high) for each in bounds])
+        return pa.array(found, pa.binary())
+
+
+def _unpacked(bound: Any) -> BoundValue | None:
+    """Return a bound as it was before it was packed: only decimals become texts."""
+    return Decimal(bound) if isinstance(bound, str) else bound
+
+
+def _as_indexed(array: pa.Array, kind: str) -> pa.Array:
+    """Return values in the type in which an index reads them; strings stay bytes."""
+    return array.cast(pa.binary() if kind in ("string", "binary") else arrow_type(kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +240,13 @@ class _ScannedSegment:
             self._open, self._rows = file, 0
             self._builder.begin()
         self._rows += rows.num_rows
-        for column, array in enumerate(rows.columns[2:]):
+        for column, array in enumerate(rows.columns[2:-1]):
             hashes = _hashes(array, self._plan.columns[column])
-            self._builder.add(column, hashes, len(array) - len(hashes), GROWING_UNIT_ROWS * self._rows)
+            self._builder.add(column, hashes, len(array) - len(hashes), GROWING_UNIT_ROWS * self._rows, None)
+        for sent in rows.column(rows.num_columns - 1).drop_null().to_pylist():
+            for column, bounds in enumerate(msgspec.msgpack.decode(sent)):
+                if bounds is not None:
+                    self._builder.widen(column, Bounds(*map(_unpacked, bounds)))
 
     def _end_unit(self) -> None:
         if self._open is not None:
