@@ -23,7 +23,7 @@ from pyarrow import types as pt
 from lakebloom.sbbf.hashing.buffers import fixed_rows
 from lakebloom.tables.columns import arrow_type
 
-__all__ = ["BOUND_BYTES", "LONG_DIGITS", "BoundValue", "bound_type", "stored_values"]
+__all__ = ["BOUND_BYTES", "LONG_DIGITS", "BoundValue", "bound_type", "limit_at", "stored_values"]
 
 BoundValue: TypeAlias = int | float | bytes | Decimal
 
@@ -66,3 +66,16 @@ def stored_values(array: pa.Array) -> pa.Array:
         return array.view(pa.binary())
     plain = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[kind.bit_width]
     return array.view(plain).cast(pa.int64())
+
+
+def limit_at(bounds: pa.Array, number: int) -> int | float | bytes | None:
+    """Return one bound as a limit of ``UnitBounds``: a decimal is unscaled. None if it is unknown.
+
+    >>> limit_at(pa.array([Decimal("1.50")], pa.decimal128(38, 2)), 0)
+    150
+    """
+    bound = bounds[number]
+    if not bound.is_valid or not pt.is_decimal(bounds.type):
+        value: int | float | bytes | None = bound.as_py()
+        return value
+    return int.from_bytes(fixed_rows(bounds[number : number + 1], 16).tobytes(), "little", signed=True)

@@ -113,6 +113,9 @@ def test_a_value_that_its_filter_misses(lake: Lake) -> None:
         (lambda unit: replace(unit, columns=(replace(unit.columns[0], null_count=20),)), 16),
         (lambda unit: replace(unit, columns=(replace(unit.columns[0], null_count=None),)), 0),
         (lambda unit: replace(unit, row_count=15), 5 + 1),
+        (lambda unit: replace(unit, columns=(replace(unit.columns[0], min=1),)), 5),
+        (lambda unit: replace(unit, columns=(replace(unit.columns[0], max=0),)), 11),
+        (lambda unit: replace(unit, columns=(replace(unit.columns[0], min=None, max=None),)), 0),
     ],
 )
 def test_counts_that_are_wrong(lake: Lake, change: Callable[[Unit], Unit], false_negatives: int) -> None:

@@ -1,4 +1,4 @@
-"""Hashes files again and probes every value in its unit's filter."""
+"""Hashes files again, and probes every value in its unit's filter and bounds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pyarrow import types as pt
 
 from lakebloom.display.progress import Progress
 from lakebloom.errors import BloomIndexError, DataFileError, LakebloomError
@@ -13,6 +14,8 @@ from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.sbbf.layers import in_layer
+from lakebloom.store.min_max import limit_at, stored_values
+from lakebloom.store.unit_bounds import unit_bounds
 from lakebloom.tables.file_identity import is_same
 from lakebloom.tables.listing.listing import look_again
 from lakebloom.tables.parquet.columns import ParquetColumns
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
     from lakebloom.display.progress import Report
     from lakebloom.index.snapshot import Snapshot
-    from lakebloom.sbbf.kernels import WordArray
+    from lakebloom.sbbf.kernels import BoolArray, WordArray
     from lakebloom.store.segments import Segment
     from lakebloom.store.tiles import TileReader
     from lakebloom.tables.file_identity import TableFile
@@ -103,7 +106,7 @@ class FileCheck:
         hashes, valid = hash_array(array)
         if valid is not None:
             hashes = hashes[valid]
-        found = np.ones(len(hashes), dtype=np.bool_)
+        found = filters.enclosed(place, column, array)
         for layer, f in enumerate(filters.of(place, column)):
             found &= f.might_contain_hashes(in_layer(hashes, layer))
         self.values_checked += len(hashes)
@@ -178,6 +181,17 @@ class _Filters:
             )
             for unit in units[np.argsort(start[units], kind="stable")].tolist()
         ]
+
+    def enclosed(self, place: _Place, column: int, array: pa.Array) -> BoolArray:
+        """Tell of each value that is not NULL whether it lies within the unit's bounds."""
+        plain = array.dictionary_decode() if pt.is_dictionary(array.type) else array
+        values = stored_values(plain.drop_null())
+        each = unit_bounds(values, values)
+        low, high = (limit_at(ends, place.number) for ends in self._segment.units.bounds(column))
+        inside = np.ones(len(values), dtype=np.bool_)
+        if low is not None:
+            inside &= each.above(low, itself=True)
+        return inside if high is None else inside & each.below(high, itself=True)
 
     def of(self, place: _Place, column: int) -> list[Sbbf]:
         """Return the layers of a unit's filter; empty if it has no filter, or if its tile is missing."""
