@@ -68,14 +68,15 @@ THREADED_PAIRS = 200_000
 BOUNDS_BLOCK = 1024
 """Units whose bounds are summed up in one pair of bounds. bench-scale."""
 SORTED_BOUNDS = 1 << 17
-"""Up to so many units bounds are sorted to find the values of a list that no unit can hold. bench-scale."""
+"""Up to so many units a list of values is compared with the bounds of each; of more, with those of blocks only.
+bench-scale."""
 LONG_LIST = 8
 """A list of so many values is probed in threads and shortened for each file; fewer are quicker as they are.
 bench-lookup, 100 keys."""
 SHORTENED_PAIRS = 1 << 24
 """A list is shortened for the units of a tile if they may hold at most so many values together. Bounds memory."""
 MAX_WHOLE_NUMBERS = 100
-"""A range of more whole numbers is not probed value by value. Conditions.java has the same number."""
+"""A range of more whole numbers is not probed value by value: min and max alone answer it."""
 HOPELESS = 0.9
 """A list of values is not probed where chance alone would keep this share of the files."""
 EMBEDDED_FILE_BYTES = 4 << 20

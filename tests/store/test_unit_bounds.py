@@ -110,6 +110,7 @@ def test_prefixes(pairs: list[tuple[bytes | None, bytes | None]], prefix: bytes)
 
 def test_many_units_leave_values_outside_all_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SORTED_BOUNDS", 1)
-    bounds = unit_bounds(stored("bigint", [0, 10]), stored("bigint", [5, 15]))
-    found, covered = bounds.holding(stored("bigint", [-1, 7, 12, 16]), np.ones(2, dtype=np.bool_))
-    assert (found.tolist(), covered.tolist()) == ([False, True], [False, True, True, False])
+    monkeypatch.setattr(module, "BOUNDS_BLOCK", 2)
+    bounds = unit_bounds(stored("bigint", [0, 10, 20, 30]), stored("bigint", [5, 15, 25, 35]))
+    found, covered = bounds.holding(stored("bigint", [-1, 7, 12, 36]), np.ones(4, dtype=np.bool_))
+    assert (found.tolist(), covered.tolist()) == ([True, True, False, False], [False, True, True, False])

@@ -53,7 +53,7 @@ class Reason(str, enum.Enum):
     )
     NOT_SUPPORTED = (
         "NOT_SUPPORTED",
-        "filters answer only =, <=>, IN, IS NULL and IS NOT NULL on a bare column",
+        "an index answers only =, <=>, IN, <, >, BETWEEN, LIKE 'x%' and IS [NOT] NULL on a bare column",
         "compare the column itself, without function or cast, with a literal",
     )
     NOT_NEEDED = (
@@ -84,8 +84,8 @@ class Reason(str, enum.Enum):
     )
     NO_USABLE_PREDICATE = (
         "NO_USABLE_PREDICATE",
-        "filters can answer no part of the condition",
-        "compare an indexed column with =, <=>, IN, IS NULL or IS NOT NULL",
+        "an index can answer no part of the condition",
+        "compare an indexed column with =, <=>, IN, <, >, BETWEEN, LIKE 'x%' or IS NULL",
     )
     NEEDS_ALL_ROWS = (
         "NEEDS_ALL_ROWS",

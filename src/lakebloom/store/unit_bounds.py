@@ -118,9 +118,12 @@ class _Numbers(UnitBounds):
 
     def _units_holding(self, ordered: IntArray) -> BoolArray:
         (lowest, last_low), (first_high, highest) = self._low_blocks, self._high_blocks
+        some = _some_between(ordered, lowest, highest)
+        if len(ordered) > 1 and self._num_units > SORTED_BOUNDS:  # filters take less time than so many searches
+            return np.repeat(some, BOUNDS_BLOCK)[: self._num_units]
         return self._decided(
             _some_between(ordered, last_low, first_high),
-            _some_between(ordered, lowest, highest),
+            some,
             lambda rows: _some_between(ordered, self._lows[rows], self._highs[rows]),
         )
 
@@ -183,16 +186,24 @@ class _Strings(_Numbers):
         super().__init__(_byte_keys(lows, skipped, _LEAST), _byte_keys(highs, skipped, _MOST))
 
     def below(self, limit: Any, *, itself: bool) -> BoolArray:
-        key = self._key_of(limit)
-        truths = self._at_most(key)
-        return self._corrected(truths, self._lows, key, self._low_bytes, pc.less_equal if itself else pc.less, limit)
+        key, compare = self._key_of(limit), pc.less_equal if itself else pc.less
+        least, most = self._low_blocks
+
+        def detail(rows: slice) -> BoolArray:
+            keys, ends = self._lows[rows], self._low_bytes[rows]
+            return _decided_by_bytes(keys < key, keys == key, ends, compare, limit)
+
+        return self._decided(most < key, least <= key, detail)
 
     def above(self, limit: Any, *, itself: bool) -> BoolArray:
-        key = self._key_of(limit)
-        truths = self._at_least(key)
-        return self._corrected(
-            truths, self._highs, key, self._high_bytes, pc.greater_equal if itself else pc.greater, limit
-        )
+        key, compare = self._key_of(limit), pc.greater_equal if itself else pc.greater
+        least, most = self._high_blocks
+
+        def detail(rows: slice) -> BoolArray:
+            keys, ends = self._highs[rows], self._high_bytes[rows]
+            return _decided_by_bytes(keys > key, keys == key, ends, compare, limit)
+
+        return self._decided(least > key, most >= key, detail)
 
     def starting_with(self, prefix: bytes) -> BoolArray:
         stripped = prefix.rstrip(b"\xff")
@@ -217,23 +228,6 @@ class _Strings(_Numbers):
             return _LEAST if value < self._common else _MOST
         window = value[skipped : skipped + _KEY_BYTES].ljust(_KEY_BYTES, b"\x00")
         return int.from_bytes(window, "big") + _LEAST
-
-    @staticmethod
-    def _corrected(
-        truths: BoolArray,
-        keys: IntArray,
-        key: int,
-        ends: pa.Array,
-        compare: Callable[[pa.Array, pa.Scalar], pa.Array],
-        limit: bytes,
-    ) -> BoolArray:
-        """Compare the bytes of units whose integer is that of the limit."""
-        same = np.flatnonzero(keys == key)
-        if len(same):
-            found = compare(ends.take(pa.array(same)), plain_array([limit], ends.type)[0])
-            truths = truths if truths.flags.writeable else truths.copy()
-            truths[same] = bits(found.fill_null(True))
-        return truths
 
 
 class _Decimals(UnitBounds):
@@ -264,6 +258,21 @@ class _Decimals(UnitBounds):
             units |= inside
             covered[number] = (inside & among).any()
         return units, covered
+
+
+def _decided_by_bytes(
+    truths: BoolArray,
+    same: BoolArray,
+    ends: pa.Array,
+    compare: Callable[[pa.Array, pa.Scalar], pa.Array],
+    limit: bytes,
+) -> BoolArray:
+    """Return truths with those replaced where the integers were the same: there the bytes are compared."""
+    numbers_of = np.flatnonzero(same)
+    if len(numbers_of):
+        found = compare(ends.take(pa.array(numbers_of)), plain_array([limit], ends.type)[0])
+        truths[numbers_of] = bits(found.fill_null(True))
+    return truths
 
 
 def _any(truths: BoolArray) -> BoolArray:
@@ -303,7 +312,8 @@ def _float_keys(array: pa.Array, unknown: int) -> IntArray:
 
 def _keys_of_doubles(values: np.ndarray[Any, np.dtype[np.float64]]) -> IntArray:
     """Return the bits of floats, with those behind the sign inverted for negative ones. NaN is the largest."""
-    plain: IntArray = np.where(np.isnan(values), np.nan, values + 0.0).view(np.int64)
+    with np.errstate(invalid="ignore"):  # some NaNs are signals
+        plain: IntArray = np.where(np.isnan(values), np.nan, values + 0.0).view(np.int64)
     plain ^= (plain >> 63) & np.int64(_MOST)
     return plain
 

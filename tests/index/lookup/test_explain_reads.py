@@ -78,7 +78,7 @@ def test_the_side_of_an_or_that_nothing_answers_is_named(lake: Lake) -> None:
     assert scan.reasons == (Reason.OR_NOT_ANSWERED,)
     assert {part.text: part.reason for part in scan.parts} == {
         "k = 25": Reason.OR_NOT_ANSWERED,
-        "n > 7": Reason.NOT_SUPPORTED,
+        "n > 7": Reason.NO_INDEX,
     }
 
 

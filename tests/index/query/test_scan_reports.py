@@ -59,6 +59,8 @@ NOTHING_SKIPPED = ScanReport(
     indexes=(IndexReport("by_user", 3, 1, 300, 5_120),),
     parts=(
         PartReport("user_id IN ('a', 'b', 'c')", "by_user", "user_id", None, 4, 0, 0.5, "row group"),
+        PartReport("amount > 5", "by_user", "amount", None, 4, 3, dropped_by_bounds=3),
+        PartReport("amount IN (7, 9)", "by_user", "amount", None, 1_234, 1_200, 0.5, dropped_by_bounds=1_100),
         PartReport("day = DATE '2024-01-01'", None, None, Reason.PARTITIONS),
     ),
     partition_predicate="day = DATE '2024-01-01'",

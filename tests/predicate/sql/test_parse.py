@@ -14,7 +14,7 @@ from lakebloom import col
 from lakebloom.errors import PredicateSyntaxError
 from lakebloom.predicate.sql.parse import parse
 from lakebloom.predicate.sql.text import to_text
-from lakebloom.predicate.tree import TruthIs
+from lakebloom.predicate.tree import NULL, StartsWith, TruthIs
 
 if TYPE_CHECKING:
     from lakebloom.predicate.tree import Predicate
@@ -51,6 +51,14 @@ MEANINGS: dict[str, Predicate] = {
     "k in (1,2 , 3)": col("k").isin([1, 2, 3]),
     "k NOT IN (1)": ~col("k").isin([1]),
     "k between 1 and 3": (col("k") >= 1) & (col("k") <= 3),
+    "k between 1 and 3000": col("k").between(1, 3000),
+    "s like 'ab%'": col("s").startswith("ab"),
+    "s NOT LIKE 'ab%'": ~col("s").startswith("ab"),
+    "s like 'ab'": col("s") == "ab",
+    "s like '%'": col("s").startswith(""),
+    r"s like '10\%\_\\%'": col("s").startswith("10%_\\"),
+    r"s like 'it''s 10\%'": col("s") == "it's 10%",
+    "s LIKE NULL": StartsWith(("s",), NULL),
     "k is null": col("k").is_null(),
     "k IS NOT NULL": col("k").is_not_null(),
     "d = 1.50": col("d") == Decimal("1.50"),
@@ -104,7 +112,13 @@ def test_what_is_printed_can_be_read(text: str) -> None:
         ("(k = 1", 6, "a closing bracket"),
         ("k IN 1", 5, "a bracket"),
         ("k IN (1 2)", 8, "a comma or a closing bracket"),
-        ("k NOT 1", 6, "IN or BETWEEN"),
+        ("k NOT 1", 6, "IN, BETWEEN or LIKE"),
+        ("k LIKE 'a%'", 7, "a string column before LIKE"),
+        ("s LIKE 'a%b'", 7, "one % at its end"),
+        ("s LIKE '%a'", 7, "one % at its end"),
+        ("s LIKE 'a_'", 7, "one % at its end"),
+        (r"s LIKE 'a\b%'", 7, "a backslash before"),
+        ("s LIKE b", 7, "a value"),
         ("k IS 1", 5, "NULL or NOT NULL"),
         ("k IS TRUE", 5, "NULL or NOT NULL"),
         ("k = 1 IS 1", 9, "TRUE, FALSE, UNKNOWN or NULL"),

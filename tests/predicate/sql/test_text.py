@@ -69,6 +69,19 @@ def test_values(value: Any, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("predicate", "text"),
+    [
+        (a.startswith("x"), "a LIKE 'x%'"),
+        (~a.startswith("it's 10%_\\"), r"a NOT LIKE 'it''s 10\%\_\\%'"),
+        (a.startswith(b"\x00"), "a LIKE X'00' || '%'"),
+        (a.between(1, 2), "a >= 1 AND a <= 2"),
+    ],
+)
+def test_ranges(predicate: Predicate, text: str) -> None:
+    assert to_text(predicate) == text
+
+
+@pytest.mark.parametrize(
     ("literal", "text"),
     [
         (Literal("date", 2**31 - 1), "DATE 2147483647"),

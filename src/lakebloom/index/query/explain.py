@@ -254,7 +254,10 @@ class _Explained:
         if {answer.name: index_report(answer).version for answer in pruned_files} == versions:
             return parts_of(pruned_files, here)
         # The indexes have changed: what they did to these files is unknown now.
-        return [replace(part, units_asked=0, units_dropped=0, false_positives=0.0) for part in note.parts]
+        return [
+            replace(part, units_asked=0, units_dropped=0, dropped_by_bounds=0, false_positives=0.0)
+            for part in note.parts
+        ]
 
     def _planned_without_effect(self, report: ScanReport, reading: Reading, seen: Seen) -> ScanReport:
         """Report why nothing is skipped, although the rule handled the scan."""

@@ -44,6 +44,7 @@ def parts_of(pruned_files: Sequence[PrunedFiles], uris: Set[str] | None = None) 
                     units_asked=so_far.units_asked + counted.units_asked,
                     units_dropped=so_far.units_dropped + counted.units_dropped,
                     false_positives=so_far.false_positives + counted.false_positives,
+                    dropped_by_bounds=so_far.dropped_by_bounds + counted.dropped_by_bounds,
                 )
             for missed in pruned.unused:
                 column = None if missed.column is None else format_name(missed.column)
@@ -65,6 +66,7 @@ def _counted(pruned: Pruned, number: int, here: BoolArray | None) -> Used:
         units_asked=int(tested),
         units_dropped=int(tested - kept),
         false_positives=part.false_positives * tested / part.units_asked,
+        dropped_by_bounds=int(np.count_nonzero(pruned.by_bounds[number] & here)),
     )
 
 

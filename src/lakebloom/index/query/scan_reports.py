@@ -67,7 +67,7 @@ class IndexReport(Printable):
 
 @dataclass(frozen=True, slots=True)
 class PartReport(Printable):
-    """A part of the condition: answered by an index's filters, or ``reason`` says why not."""
+    """A part of the condition: answered by an index, or ``reason`` says why not."""
 
     text: str
     index: str | None
@@ -79,6 +79,8 @@ class PartReport(Printable):
     """How many of the probed units are expected to be kept without a match."""
     unit: str = "file"
     """What a unit is: a file, a row group, a zone."""
+    dropped_by_bounds: int = 0
+    """How many of the dropped units min and max dropped; the others the filters did, or the number of NULLs."""
 
     @property
     def effect(self) -> str:
@@ -86,6 +88,9 @@ class PartReport(Printable):
         if not self.units_asked:
             return "answered"
         text = f"skips {self.units_dropped:,} of {_counted(self.units_asked, self.unit)}"
+        if self.dropped_by_bounds:
+            some = "" if self.dropped_by_bounds == self.units_dropped else f"{self.dropped_by_bounds:,} of them "
+            text = f"{text}, {some}by min/max"
         return f"{text}, {self.false_positives:.2g} false positives expected" if self.false_positives else text
 
 

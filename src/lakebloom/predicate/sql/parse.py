@@ -7,8 +7,10 @@
     comparison  column ( = == <=> <> != < <= > >= ) value
               | column [NOT] IN ( value {, value} )
               | column [NOT] BETWEEN value AND value
+              | column [NOT] LIKE pattern
               | column IS [NOT] ( NULL | TRUE | FALSE )
     column      names joined by dots; backticks quote a name with a dot or a blank
+    pattern     a string, with no wildcard or with one % at its end; a backslash quotes %, _ and itself
     value       see ``values.py``
 
 Keywords are not case-sensitive. A value is read as the type of the column that it is compared with. Every error names
@@ -38,6 +40,7 @@ from lakebloom.predicate.tree import (
     Operator,
     Or,
     Predicate,
+    StartsWith,
     TruthIs,
     TruthName,
 )
@@ -55,6 +58,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
+_PATTERN = re.compile(r"(?P<text>(?:[^%_\\]|\\[%_\\])*)(?P<wildcard>%?)", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _BLANKS = re.compile(r"\s*")
 _WORDS = frozenset({"AND", "OR", "NOT", "IN", "IS", "NULL", "BETWEEN", "TRUE", "FALSE"})
 _TRUTHS: dict[str, TruthName] = {"TRUE": "true", "FALSE": "false", "UNKNOWN": "null", "NULL": "null"}
@@ -180,8 +185,13 @@ class _Parser:
             self._expect("word", "AND", "AND")
             found = And((Compare(column, ">=", low), Compare(column, "<=", self._value(kind, column))))
             return Not(found) if negated else found
+        if self._token.kind == "name" and self._token.text.upper() == "LIKE":
+            self._taken()
+            found = self._pattern(kind, column)
+            return Not(found) if negated else found
         if negated or self._token.text not in _SIGNS:
-            self._refuse("IN or BETWEEN" if negated else "a comparison: = <=> <> < <= > >=, IN, BETWEEN or IS NULL")
+            signs = "a comparison: = <=> <> < <= > >=, IN, BETWEEN, LIKE or IS NULL"
+            self._refuse("IN, BETWEEN or LIKE" if negated else signs)
         sign = self._taken().text
         return _compared(column, sign, self._value(kind, column))
 
@@ -192,6 +202,26 @@ class _Parser:
             values.append(self._value(kind, column))
         self._expect("sign", ")", "a comma or a closing bracket")
         return tuple(values)
+
+    def _pattern(self, kind: str, column: ColumnPath) -> Equals | StartsWith:
+        """Parse what follows LIKE."""
+        token = self._token
+        if kind != "string":
+            self._refuse(f"a string column before LIKE, and {format_name(column)} is of type {kind},")
+        value = self._value(kind, column)
+        if value.is_null:
+            return StartsWith(column, value)
+        match = _PATTERN.fullmatch(str(value.value))
+        if match is None:
+            raise PredicateSyntaxError(
+                "LIKE takes a pattern without wildcards, or with one % at its end",
+                found=token.text,
+                hint="put a backslash before a % or _ that stands for itself; filter other patterns after the lookup",
+                text=self._text,
+                position=token.at,
+            )
+        literal = Literal("string", _ESCAPED.sub(r"\1", match["text"]))
+        return StartsWith(column, literal) if match["wildcard"] else Equals(column, literal)
 
     def _column(self) -> tuple[ColumnPath, str]:
         if self._token.kind != "name":

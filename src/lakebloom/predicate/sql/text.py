@@ -144,6 +144,8 @@ def _literal(literal: Literal) -> str:
 def _pattern(prefix: Literal) -> str:
     """Return the pattern of LIKE for a prefix. One of bytes, which have no LIKE, is shown as bytes."""
     value = prefix.value
+    if value is None:
+        return "NULL"
     if prefix.spark_type.kind is not Kind.STRING or not isinstance(value, str):
         return f"{_literal(prefix)} || '%'"
     escaped = "".join(f"\\{letter}" if letter in "%_\\" else letter for letter in value)

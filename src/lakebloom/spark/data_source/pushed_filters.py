@@ -21,6 +21,7 @@ from lakebloom.predicate.tree import (
     Not,
     Operator,
     Predicate,
+    StartsWith,
     Unknown,
 )
 
@@ -68,6 +69,8 @@ def _understood(pushed: Any) -> Predicate:
             return Equals(pushed.attribute, literal(_exact(pushed.value)))
         case "EqualNullSafe":
             return EqualsNullSafe(pushed.attribute, literal(_exact(pushed.value)))
+        case "StringStartsWith":
+            return StartsWith(pushed.attribute, literal(_exact(pushed.value)))
         case "In":
             return IsIn(pushed.attribute, literals([_exact(value) for value in pushed.value]))
         case _ if kind in _OPERATORS:

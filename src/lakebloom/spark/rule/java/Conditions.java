@@ -29,15 +29,18 @@ import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.LessThan;
 import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.Like;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.expressions.StartsWith;
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
 import scala.Tuple2;
 
 /**
@@ -125,6 +128,13 @@ final class Conditions {
         }
         if (e instanceof ArrayContains) {
             return contains((ArrayContains) e);
+        }
+        if (e instanceof StartsWith) {
+            Expression prefix = ((StartsWith) e).right();
+            return prefix instanceof Literal ? beginning(((StartsWith) e).left(), (Literal) prefix) : null;
+        }
+        if (e instanceof Like) {
+            return like((Like) e);
         }
         return e instanceof BinaryComparison ? comparison((BinaryComparison) e) : null;
     }
@@ -241,6 +251,45 @@ final class Conditions {
         ArrayData array = (ArrayData) ((Literal) e.left()).value();
         List items = Arrays.asList(array.toObjectArray(((ArrayType) ((Literal) e.left()).dataType()).elementType()));
         return items.isEmpty() ? null : in((Expression) e.right(), items);
+    }
+
+    /** A string that begins with another one. */
+    private ObjectNode beginning(Expression column, Literal prefix) throws Literals.NoForm {
+        ObjectNode node = leaf("starts_with", column, prefix.dataType());
+        node.set("value", Literals.json(prefix.value(), prefix.dataType()));
+        return node;
+    }
+
+    /** A pattern that Spark left as it is: what it matches begins with what comes before its first wildcard. */
+    private ObjectNode like(Like e) throws Literals.NoForm {
+        if (!(e.right() instanceof Literal) || ((Literal) e.right()).value() == null) {
+            return null;
+        }
+        Literal pattern = (Literal) e.right();
+        String prefix = beforeWildcards(pattern.value().toString(), e.escapeChar());
+        if (prefix.isEmpty() || !pattern.value().equals(UTF8String.fromString(pattern.value().toString()))) {
+            return null;
+        }
+        ObjectNode node = Trees.node("and");
+        ArrayNode children = node.putArray("children");
+        children.add(beginning((Expression) e.left(), new Literal(UTF8String.fromString(prefix), pattern.dataType())));
+        children.add(unknown("NOT_SUPPORTED", e));
+        return node;
+    }
+
+    private static String beforeWildcards(String pattern, char escape) {
+        StringBuilder prefix = new StringBuilder();
+        for (int i = 0; i < pattern.length(); i++) {
+            char letter = pattern.charAt(i);
+            if (letter == escape && i + 1 < pattern.length()) {
+                prefix.append(pattern.charAt(++i));
+            } else if (letter == escape || letter == '%' || letter == '_') {
+                break;
+            } else {
+                prefix.append(letter);
+            }
+        }
+        return prefix.toString();
     }
 
     /** A leaf about a column, which is compared with values of a type. */

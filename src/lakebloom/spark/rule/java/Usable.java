@@ -5,9 +5,9 @@ import java.util.Iterator;
 import java.util.Set;
 
 /**
- * Whether filters of some columns could drop a file for a predicate tree.
+ * Whether the filters and bounds of some columns could drop a file for a predicate tree.
  *
- * It has the rules of lakebloom.predicate.prune.normalise, so that Python is not called where no filter can answer. A
+ * It has the rules of lakebloom.predicate.prune.normalise, so that Python is not called where no index can answer. A
  * test gives both the same trees.
  */
 public final class Usable {
@@ -15,7 +15,6 @@ public final class Usable {
     private static final int FALSE = 2;
     private static final int NULL = 4;
     private static final int ANY = 7;
-    private static final long MAX_WHOLE_NUMBERS = 100;
     private final Set indexed;
 
     /** The columns are FileColumns.key of each. */
@@ -23,7 +22,7 @@ public final class Usable {
         this.indexed = indexed;
     }
 
-    /** Whether filters of the columns could drop a file, because a tree is TRUE nowhere in it. */
+    /** Whether an index of the columns could drop a file, because a tree is TRUE nowhere in it. */
     boolean canDrop(JsonNode tree) {
         return usable(tree, TRUE);
     }
@@ -65,7 +64,7 @@ public final class Usable {
         int neutral = swapped(decisive);
         JsonNode children = tree.get("children");
         if (wanted == neutral || wanted == (neutral | NULL)) {
-            return any(children, wanted) || wanted == TRUE && leavesFewValues(children);
+            return any(children, wanted);
         }
         if (wanted == decisive || wanted == (decisive | NULL)) {
             return all(children, wanted);
@@ -102,12 +101,10 @@ public final class Usable {
     private static boolean leaf(JsonNode leaf, String kind, int wanted) {
         boolean hasNull = hasNull(leaf);
         boolean neverNull = kind.equals("is_null") || kind.equals("is_not_null") || kind.equals("equals_null_safe");
-        boolean bound = kind.equals("compare") && !hasNull;
-        boolean isTrue = !bound;
-        // What excludes values can only drop a file where NULL is among them.
-        boolean isFalse = !bound && (kind.startsWith("is_") || hasNull);
+        // What excludes values can only drop a file where NULL is among them. The other side of a bound is a bound.
+        boolean isFalse = kind.equals("compare") || kind.startsWith("is_") || hasNull;
         boolean isNull = neverNull || !hasNull;
-        return ((wanted & TRUE) == 0 || isTrue) && ((wanted & FALSE) == 0 || isFalse) && ((wanted & NULL) == 0 || isNull);
+        return ((wanted & FALSE) == 0 || isFalse) && ((wanted & NULL) == 0 || isNull);
     }
 
     private static boolean hasNull(JsonNode leaf) {
@@ -122,36 +119,5 @@ public final class Usable {
             }
         }
         return false;
-    }
-
-    /** Whether bounds from both sides leave one value of a column, or few whole numbers. */
-    private boolean leavesFewValues(JsonNode children) {
-        for (int i = 0; i < children.size(); i++) {
-            for (int j = 0; j < children.size() && isBound((JsonNode) children.get(i), ">"); j++) {
-                JsonNode low = (JsonNode) children.get(i);
-                JsonNode high = (JsonNode) children.get(j);
-                if (isBound(high, "<") && low.get("column").equals(high.get("column")) && indexed.contains(Trees.column(low))
-                        && areFew(low, high)) {
-                    return true;
-                }
-            }
-        }
-        return false;
-    }
-
-    private static boolean isBound(JsonNode leaf, String direction) {
-        return Trees.kind(leaf).equals("compare") && leaf.get("op").asText().startsWith(direction);
-    }
-
-    private static boolean areFew(JsonNode low, JsonNode high) {
-        JsonNode least = low.get("value");
-        JsonNode most = high.get("value");
-        if (least.equals(most) && low.get("op").asText().equals(">=") && high.get("op").asText().equals("<=")) {
-            return true;
-        }
-        String type = least.get("type").asText();
-        boolean whole = "tinyint smallint int bigint date".contains(type) && least.get("value").isNumber() && most.get("value").isNumber();
-        // As doubles: the difference of two bigints may be none.
-        return whole && most.get("value").asDouble() - least.get("value").asDouble() < MAX_WHOLE_NUMBERS;
     }
 }
