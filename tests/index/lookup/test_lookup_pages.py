@@ -20,6 +20,9 @@ from lakebloom.index import units
 from lakebloom.index.build.create import create_index
 from lakebloom.index.build.run import Workshop
 from lakebloom.index.catalog import Catalog
+from lakebloom.index.lookup.file_reads import batches_of, candidate_reads, file_shapes, packed
+from lakebloom.index.lookup.lookup import Lookups
+from lakebloom.index.query.reader import Reader
 from lakebloom.index.settings import Settings
 from lakebloom.storage import open_storage
 from lakebloom.tables.listing.listing import list_files
@@ -180,6 +183,44 @@ def test_a_row_of_a_large_file_takes_its_pages(
     keys = [table["k"][row].as_py() for row in rows]
     found = reader.lookup(NAME, col("k").isin(keys)).to_pylist()
     assert sorted(found, key=lambda row: row["k"]) == sorted(table.take(rows).to_pylist(), key=lambda row: row["k"])
+
+
+@pytest.mark.parametrize("page_index", [True, False])
+@pytest.mark.parametrize("paged", [True, False])
+def test_tasks_read_each_row_of_their_units_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, page_index: bool, paged: bool
+) -> None:
+    """However units are distributed over tasks, and whether their pages are read or their row groups."""
+    monkeypatch.setattr(kept_footers, "PAGED_ROWS", 0 if paged else 10**9)
+    monkeypatch.setattr(units, "PAGE_UNIT_ROWS", 20)
+    lake = Lake(tmp_path, {"k": "bigint", "s": "string", "n": "int"})
+    options: dict[str, Any] = {"row_group_size": 150, "max_rows_per_page": 25, "write_batch_size": 25}
+    for number in range(2):
+        columns = columns_of(range(400 * number, 400 * number + 400))
+        lake.write(f"f{number}", columns, write_page_index=page_index, **options)
+    lake.create(BloomIndexConfig(NAME, ["k"], granularity="page", fpp=1e-6))
+    snapshot = lake.snapshot()
+    lookups = Lookups(Reader(lake.catalog().index(NAME)))
+    rows = lookups._table_of(lookups._current(snapshot)).rows
+    schema = rows.schema_of(["s", "k"])
+    keys = [3, 149, 150, 399, 400, 777]
+    for predicate, expected in ((col("k").isin(keys), None), (col("k").is_not_null(), set(range(800)))):
+        reads = candidate_reads(snapshot, predicate)
+        for target_bytes in (1, 500, 1 << 20):
+            tasks = packed(reads, file_shapes(snapshot), target_bytes)
+            assert target_bytes > 500 or len(tasks) > len(reads)
+            found = [
+                key
+                for task in tasks
+                for read in task
+                for batch in batches_of(rows, read, schema, {})
+                for key in batch.column(1).to_pylist()
+            ]
+            assert len(found) == len(set(found))
+            assert set(keys) <= set(found) if expected is None else expected == set(found)
+            if expected is None:
+                candidates = lake.open().candidates(NAME, predicate)
+                assert len(found) == sum(candidates["row_count"].to_pylist()) < 400
 
 
 def test_what_cannot_be_read_by_pages_is_counted(tmp_path: Path) -> None:

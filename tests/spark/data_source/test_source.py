@@ -225,6 +225,26 @@ def test_units_that_cannot_match_are_not_read(
     assert [value for batch in batches for value in batch.column(0).to_pylist()] == [43]
 
 
+def test_pages_of_a_large_file(spark: SparkSession, source: Lakebloom, tmp_path: Path) -> None:
+    """Several tasks read units of one row group, and only pages of them."""
+    table = tmp_path / "t"
+    values = pa.array(range(0, 1_000_000, 10))
+    write(table / "large.parquet", {"k": values, "v": values}, max_rows_per_page=20_000, use_dictionary=False)
+    source.create_index(table, BloomIndexConfig("pages", ["k"], fpp=1e-6))
+    (task,) = tasks(source, "pages", col("k") == 430_010)
+    (read,) = task.reads
+    assert (read.row_groups, read.rows) == ((0,), ((40_000, 60_000),))
+    assert source.read("pages", col("k") == 430_010).collect() == [(430_010, 430_010)]
+    asked = col("k").isin([10, 430_010, 999_990])
+    frame = source.read("pages", asked)
+    assert sorted(frame.collect()) == [(key, key) for key in (10, 430_010, 999_990)]
+    made = LakebloomSource(
+        {"path": "pages", "location": source.location, "where": to_json(asked).decode(), "partitionBytes": "1000"}
+    )
+    parts = [read.rows for task in made.reader(made.schema()).partitions() for read in task.reads]
+    assert parts == [((0, 20_000),), ((40_000, 60_000),), ((80_000, 100_000),)]
+
+
 def test_files_that_the_index_does_not_know_are_read_in_full(
     spark: SparkSession, source: Lakebloom, tmp_path: Path
 ) -> None:

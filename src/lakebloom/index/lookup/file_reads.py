@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -117,23 +117,32 @@ def _any_of(predicates: Sequence[Predicate]) -> Predicate | None:
     return predicates[0] if len(predicates) == 1 else Or(tuple(predicates)) if predicates else None
 
 
-def row_group_counts(snapshot: Snapshot, reads: Sequence[Read]) -> dict[TableFile, int]:
-    """Return the number of row groups of each indexed file that is read."""
+class FileShape(NamedTuple):
+    """The size of an indexed file."""
+
+    row_groups: int
+    rows: int
+
+
+def file_shapes(snapshot: Snapshot, reads: Sequence[Read]) -> dict[TableFile, FileShape]:
+    """Return the number of row groups and rows of each indexed file that is read."""
     files = [read.file for read in reads if read.row_groups is not None]
     same = Compared(snapshot.files, files).matched.same
-    counts: dict[TableFile, int] = {}
+    shapes: dict[TableFile, FileShape] = {}
     for segment, chosen in zip(snapshot.segments, snapshot.units_of(same), strict=True):
         for unit in candidates_in(segment, np.flatnonzero(chosen)):
-            counts[unit.file] = max(unit.row_groups.stop, counts.get(unit.file, 0))
-    return counts
+            before = shapes.get(unit.file, FileShape(0, 0))
+            end = unit.row_start + unit.row_count
+            shapes[unit.file] = FileShape(max(unit.row_groups.stop, before.row_groups), max(end, before.rows))
+    return shapes
 
 
-def packed(reads: Sequence[Read], counts: Mapping[TableFile, int], target_bytes: int) -> list[tuple[Read, ...]]:
-    """Distribute reads over tasks of about this many bytes. Several tasks may read row groups of a large file."""
+def packed(reads: Sequence[Read], shapes: Mapping[TableFile, FileShape], target_bytes: int) -> list[tuple[Read, ...]]:
+    """Distribute reads over tasks of about this many bytes. Several tasks may read units of a large file."""
     tasks: list[tuple[Read, ...]] = []
     task: list[Read] = []
     size = 0.0
-    parts = (part for read in reads for part in _cut(read, counts.get(read.file), target_bytes))
+    parts = (part for read in reads for part in _cut(read, shapes.get(read.file), target_bytes))
     for part, part_bytes in parts:
         if task and size + part_bytes > target_bytes:
             tasks.append(tuple(task))
@@ -143,16 +152,38 @@ def packed(reads: Sequence[Read], counts: Mapping[TableFile, int], target_bytes:
     return [*tasks, tuple(task)] if task else tasks
 
 
-def _cut(read: Read, count: int | None, target_bytes: int) -> Iterator[tuple[Read, float]]:
-    if read.row_groups is None or not count:
+def _cut(read: Read, shape: FileShape | None, target_bytes: int) -> Iterator[tuple[Read, float]]:
+    if read.row_groups is None or shape is None or not shape.row_groups:
         yield read, float(read.file.size_bytes)
-        return
+    elif read.rows is not None and sum(stop - start for start, stop in read.rows) < shape.rows:
+        yield from _cut_rows(read, read.rows, read.file.size_bytes / shape.rows, target_bytes)
+    else:  # all rows of the file: nothing is gained by pages
+        yield from _cut_row_groups(replace(read, rows=None), read.row_groups, shape.row_groups, target_bytes)
+
+
+def _cut_row_groups(read: Read, groups: tuple[int, ...], count: int, target_bytes: int) -> Iterator[tuple[Read, float]]:
     bytes_a_group = read.file.size_bytes / count
     at_once = max(1, int(target_bytes // max(bytes_a_group, 1)))
-    groups = read.row_groups
     for start in range(0, len(groups), at_once):
         part = groups[start : start + at_once]
         yield replace(read, row_groups=part, shared=len(part) < len(groups)), bytes_a_group * len(part)
+
+
+def _cut_rows(
+    read: Read, rows: tuple[tuple[int, int], ...], bytes_a_row: float, target_bytes: int
+) -> Iterator[tuple[Read, float]]:
+    """Yield some units at a time. Which of the row groups they are in is found out by who reads them."""
+    part: list[tuple[int, int]] = []
+    size = 0.0
+    for start, stop in sorted(rows):
+        unit_bytes = (stop - start) * bytes_a_row
+        if part and size + unit_bytes > target_bytes:
+            yield replace(read, rows=tuple(part), shared=True), size
+            part, size = [], 0.0
+        part.append((start, stop))
+        size += unit_bytes
+    if part:
+        yield replace(read, rows=tuple(part), shared=len(part) < len(rows)), size
 
 
 def batches_of(rows: TableRows, read: Read, schema: pa.Schema, options: Mapping[str, str]) -> Iterator[pa.RecordBatch]:

@@ -1,8 +1,9 @@
 """``spark.read.format("lakebloom")``: a Python data source that reads a table through an index.
 
-It needs no optimizer rule, so it works on Spark Connect and in SQL. It skips row groups and zones; the rule only skips
-files. Spark plans a scan in a Python process on the driver, which probes the index and lists the table. Tasks read the
-files with PyArrow. Spark checks every row with the conditions of the query. If the index cannot be used, more is read.
+It needs no optimizer rule, so it works on Spark Connect and in SQL. It skips all units; the rule only skips files.
+Spark plans a scan in a Python process on the driver, which probes the index and lists the table. Tasks read row groups
+and pages of the files with PyArrow. Spark checks every row with the conditions of the query. If the index cannot be
+used, more is read.
 
 The option ``where`` decides what is skipped. Conditions of the query are used only with the option ``readOnce``, which
 promises that no other query uses the loaded DataFrame: Spark 4.1 to 4.3 keep the tasks that were planned for one query,
@@ -31,7 +32,7 @@ from lakebloom.index.as_of import AsOf
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.current_table import CurrentTable, logged_table, recorded_table
 from lakebloom.index.lookup.explain_reads import explain_reads, plan_reads, unreadable_report
-from lakebloom.index.lookup.file_reads import Read, batches_of, packed, row_group_counts
+from lakebloom.index.lookup.file_reads import FileShape, Read, batches_of, file_shapes, packed
 from lakebloom.index.query.query_reports import ScanFigures
 from lakebloom.index.query.reader import Reader, require_predicate
 from lakebloom.index.query.scan_reports import ScanReport
@@ -254,13 +255,13 @@ class LakebloomReader(DataSourceReader):
         table = self._current()
         listed = table.list_files(self._options.storage)
         try:
-            reads, counts = within(self._options.timeout_ms / 1000, lambda: self._planned(listed))
+            reads, shapes = within(self._options.timeout_ms / 1000, lambda: self._planned(listed))
         except Exception as error:
             _LOGGER.warning("the index %s cannot be used, so all files are read: %s", self._options.index, error)
-            reads, counts = [Read(file, None) for file in listed], {}
+            reads, shapes = [Read(file, None) for file in listed], {}
         else:
-            _report(self._options.index, listed, reads, counts)
-        shares = packed(reads, counts, self._options.partition_bytes) or [()]
+            _report(self._options.index, listed, reads, shapes)
+        shares = packed(reads, shapes, self._options.partition_bytes) or [()]
         return [ReadTask(share, table.values, self._options.index, len(listed), table.logged) for share in shares]
 
     def _current(self) -> CurrentTable:
@@ -272,14 +273,14 @@ class LakebloomReader(DataSourceReader):
             return CurrentTable(self._table)
         return CurrentTable(self._table, _index(self._options).snapshot().partitions)
 
-    def _planned(self, listed: Sequence[TableFile]) -> tuple[list[Read], dict[TableFile, int]]:
+    def _planned(self, listed: Sequence[TableFile]) -> tuple[list[Read], dict[TableFile, FileShape]]:
         return _index(self._options).with_newest(lambda snapshot: self._plan(snapshot, listed))
 
-    def _plan(self, snapshot: Snapshot, listed: Sequence[TableFile]) -> tuple[list[Read], dict[TableFile, int]]:
+    def _plan(self, snapshot: Snapshot, listed: Sequence[TableFile]) -> tuple[list[Read], dict[TableFile, FileShape]]:
         planned = plan_reads(snapshot, self._table, self._predicate, listed)
         # Every task checks the whole predicate: shorter lists for each file would all be sent with the plan.
         reads = [replace(read, predicate=None) for read in planned.reads]
-        return reads, {} if planned.pruned is None else row_group_counts(snapshot, reads)
+        return reads, {} if planned.pruned is None else file_shapes(snapshot, reads)
 
     def report(self) -> ScanReport:
         """Explain what ``partitions`` would return now. Conditions that Spark pushes down are not included."""
@@ -365,9 +366,14 @@ def _require_readable(table: TableRecord) -> TableRecord:
     )
 
 
-def _report(index: str, listed: Sequence[TableFile], reads: Sequence[Read], counts: Mapping[TableFile, int]) -> None:
-    groups = sum(counts.get(read.file, 0) if read.row_groups is None else len(read.row_groups) for read in reads)
+def _report(
+    index: str, listed: Sequence[TableFile], reads: Sequence[Read], shapes: Mapping[TableFile, FileShape]
+) -> None:
+    none = FileShape(0, 0)
+    groups = sum(
+        shapes.get(read.file, none).row_groups if read.row_groups is None else len(read.row_groups) for read in reads
+    )
     _LOGGER.info(
         "index %s: reading %d of %d files, %d of %d known row groups",
-        *(index, len(reads), len(listed), groups, sum(counts.get(file, 0) for file in listed)),
+        *(index, len(reads), len(listed), groups, sum(shapes.get(file, none).row_groups for file in listed)),
     )

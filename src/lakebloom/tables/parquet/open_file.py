@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lakebloom.tables.parquet.rows import TableRows
     from lakebloom.tables.parquet.views import View
 
-__all__ = ["OpenFile"]
+__all__ = ["OpenFile", "cut_rows"]
 
 
 class OpenFile:
@@ -75,7 +75,7 @@ class OpenFile:
         """Return rows of several row groups, with one read of all pages."""
         view = self._view(schema)
         return [
-            _cut(self.read([each.row_group], schema, use_threads=use_threads), each.rows)
+            cut_rows(self.read([each.row_group], schema, use_threads=use_threads), each.rows)
             if arrays is None
             else view.rows(dict(zip(view.names, arrays, strict=True)), each.rows.num_rows)
             for each, arrays in zip(wanted, self._paged(wanted, view), strict=True)
@@ -98,6 +98,17 @@ class OpenFile:
             else view.rows(dict(zip(view.names, arrays, strict=True)), len(numbers))
             for (group, numbers), arrays in zip(chosen, self._paged(wanted, view), strict=True)
         ]
+
+    def has_pages(self, row_groups: Sequence[int], schema: pa.Schema) -> bool:
+        """Tell whether pages of row groups can be read. Finds those of all columns, of an object by one request."""
+        if not all(self.footer.has_pages[group] for group in row_groups):
+            return False
+        try:
+            self.footer.pages.locate(self.bytes, row_groups, self._view(schema).numbers)
+        except UnpagedError as error:
+            self._rows.unpaged[error.reason] += 1
+            return False
+        return True
 
     def expect(self, row_groups: Sequence[int], schema: pa.Schema) -> None:
         """Find the pages of columns that will be read in several steps: of an object that takes one request less."""
@@ -143,7 +154,8 @@ class OpenFile:
         return self.footer.open(self.file.uri, self._source, self._view(self._asked).names)
 
 
-def _cut(table: pa.Table, rows: RowRanges) -> pa.Table:
+def cut_rows(table: pa.Table, rows: RowRanges) -> pa.Table:
+    """Return the rows of some ranges."""
     if not table.num_columns:
         return table.slice(0, rows.num_rows)
     return pa.concat_tables([table.slice(start, stop - start) for start, stop in rows.pairs()] or [table.slice(0, 0)])

@@ -26,7 +26,7 @@ from lakebloom.tables.parquet.footer import read_arrow_footer
 from lakebloom.tables.parquet.kept_footers import KeptFooter, KeptFooters
 from lakebloom.tables.parquet.live_rows import KeptDeletes, LiveRows
 from lakebloom.tables.parquet.open import open_source, parquet_file, reading, seen_version
-from lakebloom.tables.parquet.open_file import OpenFile
+from lakebloom.tables.parquet.open_file import OpenFile, cut_rows
 from lakebloom.tables.parquet.pages.file_pages import Wanted
 from lakebloom.tables.parquet.pages.row_ranges import Numbers, RowRanges
 from lakebloom.tables.parquet.stored_columns import StoredColumns
@@ -155,7 +155,7 @@ class TableRows:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of some row groups (None: all) in batches, with the memory of one. Raises DataFileError.
 
-        ``ranges`` are the rows of the file that are wanted at least; None: all.
+        ``ranges`` are the rows of the file that are wanted; None: all.
         """
         with open_source(file.uri, self._options) as source:
             with reading(file.uri):
@@ -171,23 +171,31 @@ class TableRows:
     def _tables(
         self, opened: OpenFile, parquet: pq.ParquetFile, group: int, view: View, ranges: RowRanges | None
     ) -> Iterator[tuple[Numbers, pa.Table]]:
-        """Yield the rows of a row group, some at a time, with their ascending numbers in it."""
+        """Yield the wanted rows of a row group, some at a time, with their ascending numbers in it."""
         footer, uri = opened.footer, opened.file.uri
         wanted = None if ranges is None else ranges.within(*footer.row_starts[group : group + 2])
+        if wanted is not None and wanted.covers(footer.row_counts[group]):
+            wanted = None
         with reading(uri):
             rows_at_once = _rows_at_once(parquet, group)
-        if wanted is None or not footer.has_pages[group] or wanted.covers(footer.row_counts[group]):
-            start = 0
-            for table in _tables(uri, parquet, group, view.names, rows_at_once):
+            has_pages = wanted is not None and opened.has_pages([group], view.schema)
+        if wanted is not None and has_pages:
+            for part in wanted.cut(rows_at_once):
                 with reading(uri):
-                    rows = view.rows(table, table.num_rows)
-                yield np.arange(start, start + table.num_rows, dtype=np.int64), rows
-                start += table.num_rows
+                    (table,) = opened.read_ranges([Wanted(group, part)], view.schema, use_threads=False)
+                yield part.row_numbers(_count(part.num_rows)), table
             return
-        for part in wanted.cut(rows_at_once):
+        start = 0
+        for table in _tables(uri, parquet, group, view.names, rows_at_once):
+            numbers = start + _count(table.num_rows)
             with reading(uri):
-                (table,) = opened.read_ranges([Wanted(group, part)], view.schema, use_threads=False)
-            yield part.row_numbers(np.arange(part.num_rows, dtype=np.int64)), table
+                rows = view.rows(table, table.num_rows)
+                if wanted is not None:
+                    part = wanted.within(start, start + table.num_rows)
+                    rows, numbers = cut_rows(rows, part), start + part.row_numbers(_count(part.num_rows))
+            start += table.num_rows
+            if rows.num_rows:
+                yield numbers, rows
 
     def kept_view(self, file: TableFile, footer: KeptFooter, schema: pa.Schema) -> View:
         """Return the same as ``view``, made once for each file and set of columns."""
@@ -242,6 +250,10 @@ class TableRows:
         scheme, _, rest = file.uri.partition("://")
         values = partition_values(file.uri, [f"{scheme}://{rest.partition('/')[0]}"], names)
         return {name: partition_array(file.uri, schema.field(name), value) for name, value in values.items()}
+
+
+def _count(num_rows: int) -> Numbers:
+    return np.arange(num_rows, dtype=np.int64)
 
 
 def _rows_at_once(parquet: pq.ParquetFile, group: int) -> int:
