@@ -528,3 +528,44 @@ def test_rows_in_batches_leave_out_deleted_ones(tmp_path: Path, granularity: Any
         found = [value for batch in some for value in batch["k"].to_pylist()]
         assert (key in found) == (key not in deleted)
         assert set(found) <= set(live)
+
+
+def test_a_file_that_is_gone_is_rejected_by_a_build_and_an_error_for_a_lookup(tmp_path: Path) -> None:
+    """A vacuum that went too far: rows are missing, and nobody says that they never were."""
+    table = plain_table(tmp_path / "t")
+    table.commit(table.add("a.parquet", keys(1)), table.add("b.parquet", keys(2)))
+    (tmp_path / "t" / "b.parquet").unlink()
+    indexes = DeltaIndexes(tmp_path, tmp_path / "t")
+    assert [rejected.code for rejected in indexes.create("k").skipped] == ["NOT_FOUND"]
+    for key in (1, 2):
+        with pytest.raises(NotFoundError):
+            found_keys(indexes.open(), key)
+
+
+def test_the_time_of_the_disk_does_not_matter(tmp_path: Path) -> None:
+    import os
+
+    table = plain_table(tmp_path / "t")
+    table.commit(table.add("a.parquet", keys(1)))
+    indexes = DeltaIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    os.utime(tmp_path / "t" / "a.parquet", (1, 1))  # a copy of the table, or a restored backup
+    assert found_keys(indexes.open(), 1, unindexed="error") == [1]
+    assert not indexes.refresh().committed
+
+
+def test_a_file_that_is_added_again_with_another_time_is_another_file(tmp_path: Path) -> None:
+    table = plain_table(tmp_path / "t")
+    added = table.add("a.parquet", keys(1))
+    table.commit(added)
+    indexes = DeltaIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    other = table.add("a.parquet", keys(7))
+    other["add"]["modificationTime"] += 5
+    table.commit(table.remove(added))
+    table.commit(other)
+    assert found_keys(indexes.open(), 7) == [7]
+    with pytest.raises(IndexStateError):
+        found_keys(indexes.open(), 7, unindexed="error")
+    indexes.refresh()
+    assert found_keys(indexes.open(), 7, unindexed="error") == [7]
