@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from lakebloom import Lakebloom, col
+from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import (
     DataFileError,
     IndexStateError,
@@ -451,8 +451,6 @@ def test_a_table_in_a_strange_place(tmp_path: Path) -> None:
 
 
 def test_advice_price_and_report_of_a_delta_table(tmp_path: Path) -> None:
-    from lakebloom import BloomIndexConfig
-
     model = Model(tmp_path / "t")
     for number in range(4):
         model.append([{"k": 10 * number + key, "s": "x"} for key in range(10)])
@@ -569,3 +567,44 @@ def test_a_file_that_is_added_again_with_another_time_is_another_file(tmp_path: 
         found_keys(indexes.open(), 7, unindexed="error")
     indexes.refresh()
     assert found_keys(indexes.open(), 7, unindexed="error") == [7]
+
+
+def test_a_table_in_an_object_store_costs_one_request_where_nothing_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import uuid
+
+    from lakebloom.index.build.create import create_index
+    from lakebloom.index.current_table import delta_record
+    from lakebloom.storage import open_storage
+    from lakebloom.tables.listing import objects
+
+    table = plain_table(tmp_path / "t", features=("deletionVectors", "v2Checkpoint"))
+    for number in range(5):
+        table.commit(table.again(table.add(f"{number}.parquet", keys(number, 9)), table.stored([0])[0]))
+    table.checkpoint_v2("json")
+    uri = f"memory://{uuid.uuid4().hex}/lake/t"
+    storage = open_storage(uri)
+
+    def copy() -> None:
+        for path in (tmp_path / "t").rglob("*"):
+            if path.is_file():
+                storage.write(str(path.relative_to(tmp_path / "t")), path.read_bytes())
+
+    copy()
+    indexes = DeltaIndexes(tmp_path, tmp_path / "t")
+    create_index(indexes._shop(), delta_record(uri, {}), BloomIndexConfig(NAME, ["k"]))
+    lake = indexes.open()
+    assert found_keys(lake, 9) == [9] * 5
+    assert found_keys(lake, 2) == []
+    requests: list[str] = []
+    for name in ("stat_file", "find_below", "names_after", "first_below"):
+        whole = getattr(objects, name)
+        monkeypatch.setattr(
+            objects, name, lambda uri, *rest, whole=whole, **more: (requests.append(uri), whole(uri, *rest, **more))[1]
+        )
+    assert found_keys(lake, 1234) == []
+    assert requests == [f"{uri}/_delta_log/{6:020}.json"]
+    table.commit(table.add("new.parquet", keys(1234)))
+    copy()
+    assert found_keys(lake, 1234) == [1234]
