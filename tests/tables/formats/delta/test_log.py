@@ -388,6 +388,8 @@ def test_versions_at_a_time_follow_the_commits_that_state_theirs(tmp_path: Path)
         os.utime(table.log / f"{version:020}.json", (100 + version, 100 + version))
     log = log_of(tmp_path)
     assert log.newest().timestamp_ms == 700_000
+    table.checkpoint()
+    assert log_of(tmp_path).newest().timestamp_ms == 700_000
     times = {100_500: 0, 101_000: 1, 499_999: 1, 500_000: 2, 650_000: 3, 700_000: 4, 10**15: 4}
     assert {time_ms: log.at_timestamp(time_ms).version for time_ms in times} == times
 

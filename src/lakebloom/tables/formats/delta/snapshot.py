@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lakebloom.errors import UnsupportedSourceError
+from lakebloom.errors import NotFoundError, UnsupportedSourceError
+from lakebloom.storage import open_storage
 from lakebloom.tables.formats.delta.features import mapping_of
 from lakebloom.tables.formats.delta.log_files import LOG, commit_name
+from lakebloom.tables.formats.delta.times import stated_ms
 from lakebloom.tables.listing.listing import stat_file
 
 if TYPE_CHECKING:
@@ -46,8 +48,13 @@ class DeltaSnapshot:
     @cached_property
     def timestamp_ms(self) -> int | None:
         """See TableSnapshot.timestamp_ms. The time of the commit's file, unless commits state their time."""
-        if self.has_in_commit_times and self.state.in_commit_ms is not None:
-            return self.state.in_commit_ms  # a checkpoint does not say it
+        if self.has_in_commit_times:
+            if self.state.in_commit_ms is not None:
+                return self.state.in_commit_ms
+            try:  # a checkpoint does not say it
+                return stated_ms(open_storage(f"{self.uri}/{LOG}", self._options), self.version)
+            except NotFoundError:
+                return None
         found = stat_file(f"{self.uri}/{LOG}/{commit_name(self.version)}", self._options)
         return None if found is None else found.mtime_ms
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lakebloom.tables.formats.delta.log_files import LogFiles
     from lakebloom.tables.formats.delta.snapshot import DeltaSnapshot
 
-__all__ = ["version_at"]
+__all__ = ["stated_ms", "version_at"]
 
 _ENABLED_AT_VERSION = "delta.inCommitTimestampEnablementVersion"
 _ENABLED_AT_MS = "delta.inCommitTimestampEnablementTimestamp"
@@ -67,14 +67,19 @@ class _InCommitTimes(Sequence[int]):
         return len(self._versions)
 
     def __getitem__(self, place: Any) -> Any:
-        name = commit_name(self._versions[place])
-        uri = f"{self._storage.uri}/{name}"
-        for action in parse_actions(uri, self._storage.read(name)):
-            if action.commit_info is not None and action.commit_info.in_commit_timestamp is not None:
-                return action.commit_info.in_commit_timestamp
-        raise DataFileError(
-            f"{uri} does not state its time", found="no inCommitTimestamp", hint="name a version instead of a time"
-        )
+        return stated_ms(self._storage, self._versions[place])
+
+
+def stated_ms(storage: Storage, version: int) -> int:
+    """Return the time that a commit states. Raises DataFileError, and NotFoundError where it was cleaned up."""
+    name = commit_name(version)
+    uri = f"{storage.uri}/{name}"
+    for action in parse_actions(uri, storage.read(name)):
+        if action.commit_info is not None and action.commit_info.in_commit_timestamp is not None:
+            return action.commit_info.in_commit_timestamp
+    raise DataFileError(
+        f"{uri} does not state its time", found="no inCommitTimestamp", hint="name a version instead of a time"
+    )
 
 
 def _number(newest: DeltaSnapshot, key: str) -> int:
