@@ -55,6 +55,9 @@ READ_GAP_BYTES = 16 << 10
 """Pieces of a tile that are no further apart are read at once, with what lies between them. bench-lookup."""
 READ_BYTES = 16 << 20
 """How much of a tile is read at a time. Bounds memory."""
+WIDE_UNITS = 1 << 16
+"""In a segment with more units, filters are probed for a few values before bounds: planes are U bytes, bounds and null
+counts 28 U, and then only those of units that passed are read. bench-scale."""
 KEPT_BATCH_BYTES = 32 << 20
 """Memory for batches of unit tables that stay after they were read: some dozen. bench-scale."""
 SMALL_TABLE_BYTES = 1 << 20

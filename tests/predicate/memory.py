@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from lakebloom import Sbbf
 from lakebloom.index.build.value_bounds import UNKNOWN, bounds_of
-from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, IntArray
+from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, IntArray, UnitFacts
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.store.min_max import bound_type
 from lakebloom.store.unit_bounds import UnitBounds, unit_bounds
@@ -35,12 +35,20 @@ class ExactFilters:
     unknown_bounds: Collection[int] = ()
     """Units without a lower bound; those before them have no upper bound."""
     rate: float = 0.0
+    wide: bool = False
     probes: list[tuple[ColumnPath, int]] = field(default_factory=list)
     """What was asked of the filters: column and number of hashes."""
 
     @property
     def num_units(self) -> int:
         return len(self.units)
+
+    @property
+    def is_wide(self) -> bool:
+        return self.wide
+
+    def some(self, units: IntArray) -> UnitFacts:
+        return _Some(self, units)
 
     def column_type(self, column: ColumnPath) -> str | None:
         return self.types.get(column)
@@ -67,15 +75,36 @@ class ExactFilters:
 
     def bounds(self, column: ColumnPath) -> UnitBounds:
         """The bounds of each unit; of those in ``unknown_bounds`` one end, or both."""
+        return unit_bounds(*self.stored_bounds(column))
+
+    def stored_bounds(self, column: ColumnPath) -> tuple[pa.Array, pa.Array]:
         kind = self.types[column]
         found = [bounds_of(leaf(unit, column).cast(arrow_type(kind))) or UNKNOWN for unit in self.units]
         lows = [None if i in self.unknown_bounds else each.low for i, each in enumerate(found)]
         highs = [None if i + 1 in self.unknown_bounds else each.high for i, each in enumerate(found)]
-        return unit_bounds(pa.array(lows, bound_type(kind)), pa.array(highs, bound_type(kind)))
+        return pa.array(lows, bound_type(kind)), pa.array(highs, bound_type(kind))
 
     def row_counts(self) -> IntArray:
         counts = [-1 if i in self.unknown_row_counts else unit.num_rows for i, unit in enumerate(self.units)]
         return np.array(counts, dtype=np.int64)
+
+
+class _Some:
+    """Facts about some units."""
+
+    def __init__(self, whole: ExactFilters, units: IntArray) -> None:
+        self._whole, self._units = whole, units
+
+    def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
+        counts, known = self._whole.null_counts(column)
+        return counts[self._units], known[self._units]
+
+    def bounds(self, column: ColumnPath) -> UnitBounds:
+        low, high = (ends.take(pa.array(self._units)) for ends in self._whole.stored_bounds(column))
+        return unit_bounds(low, high)
+
+    def row_counts(self) -> IntArray:
+        return self._whole.row_counts()[self._units]
 
 
 class BloomFilters(ExactFilters):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pyarrow as pa
@@ -49,6 +50,15 @@ def test_a_unit_with_a_matching_row_is_kept(
     filters = kind(units, INDEXED, *(data.draw(some_units) for _ in range(3)))
     pruned = can_match(predicate, filters)
     for unit, kept in zip(units, pruned.keep.tolist(), strict=True):
+        assert kept or not any(row_mask(predicate, unit, TYPES).to_pylist())
+    # Of very many units the filters are probed first. A value outside of all bounds then counts as well.
+    wide = can_match(predicate, dataclasses.replace(filters, wide=True))
+    assert not (pruned.keep & ~wide.keep).any()
+    assert kind is BloomFilters or (wide.keep == pruned.keep).all()
+    for (asked, kept_units), by_bounds in zip(wide.units, wide.by_bounds, strict=True):
+        assert not (kept_units & ~asked).any()
+        assert not (by_bounds & (kept_units | ~asked)).any()
+    for unit, kept in zip(units, wide.keep.tolist(), strict=True):
         assert kept or not any(row_mask(predicate, unit, TYPES).to_pylist())
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakebloom.sbbf.hashing.buffers import numbers
+from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.store.batched_file import ROWS, BatchedFile, parse_hex_numbers
 from lakebloom.store.unit_columns import FILES, FIRST_UNITS
 from lakebloom.tables.file_columns import FileColumns, whole_numbers
@@ -108,7 +109,8 @@ def _taken(batch: pa.RecordBatch, rows: IntArray) -> pa.RecordBatch:
 def _columns(batch: pa.RecordBatch) -> FileColumns:
     import pyarrow.compute as pc
 
-    uris = pc.binary_join_element_wise(batch["directory"].cast(pa.string()), batch["name"], "")
+    nothing = plain_array([""], pa.string())[0]  # a Python string would make PyArrow import pandas
+    uris = pc.binary_join_element_wise(batch["directory"].cast(pa.string()), batch["name"], nothing)
     return FileColumns(
         uris.cast(pa.large_string()),
         numbers(batch["size_bytes"], 8),

@@ -25,11 +25,12 @@ from lakebloom.sbbf.filter import Sbbf
 from lakebloom.store.files import corrupt
 from lakebloom.store.probing import which_hold_any, which_hold_each, who_holds_what
 from lakebloom.store.records import SegmentRecord, TileRecord
+from lakebloom.store.some_units import SomeUnits
 from lakebloom.store.tiles import TileReader, write_tile
 from lakebloom.store.unit_bounds import unit_bounds
 from lakebloom.store.unit_columns import NO_TILE, Unit, UnitColumns
 from lakebloom.store.unit_table import UnitTable
-from lakebloom.tuning import SAMPLED_BLOCKS
+from lakebloom.tuning import SAMPLED_BLOCKS, WIDE_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,6 +143,15 @@ class Segment:
     def num_units(self) -> int:
         """The number of units."""
         return self.record.num_units
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether only facts about units that passed a filter are read."""
+        return self.num_units > WIDE_UNITS
+
+    def some(self, units: np.ndarray[Any, np.dtype[np.int64]]) -> SomeUnits:
+        """Return the facts about some units."""
+        return SomeUnits(self.units, self._columns, units)
 
     def column_type(self, column: ColumnPath) -> str | None:
         """Return the Spark type of a column when it was hashed, None for a column that is not indexed."""

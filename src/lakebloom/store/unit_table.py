@@ -25,6 +25,7 @@ from lakebloom.store.batched_file import ROWS, BatchedFile
 from lakebloom.store.file_table import FileTable
 from lakebloom.store.files import corrupt
 from lakebloom.store.unit_columns import NO_TILE, UNITS, ColumnFacts, Unit, UnitColumns, facts_schema
+from lakebloom.tables.file_columns import whole_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -64,17 +65,24 @@ class UnitTable:
     # Some units
 
     def rows(self, names: Sequence[str], wanted: IntArray) -> list[IntArray]:
-        """Return these columns of some units. Null becomes -1."""
-        found = [np.empty(len(wanted), dtype=np.int64) for _ in names]
-        places = wanted // ROWS
-        for number in np.unique(places).tolist():
-            here = places == number
+        """Return these columns of some units, given in ascending order. Null becomes -1."""
+        parts: list[list[IntArray]] = []
+        for number, rows in _by_batch(wanted):
             batch = self._units.batch(number)
-            for column, name in zip(found, names, strict=True):
-                column[here] = _filled(batch[name], -1)[wanted[here] - number * ROWS]
+            parts.append([_filled(batch[name], -1)[rows] for name in names])
+        found = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [wanted] * len(names)
         if "row_group_count" in names:
             self._require_possible(found[list(names).index("row_group_count")])
         return found
+
+    def facts(self, column: int, names: Sequence[str], wanted: IntArray) -> list[pa.Array]:
+        """Return these facts about a column in some units, given in ascending order, at least one."""
+        file = self._facts[column]
+        parts = []
+        for number, rows in _by_batch(wanted):
+            batch = file.batch(number)
+            parts.append([batch[name].take(whole_numbers(rows)) for name in names])
+        return [pa.concat_arrays(column_parts) for column_parts in zip(*parts, strict=True)]
 
     def _require_possible(self, row_group_counts: IntArray) -> None:
         """Limit the row groups, which become lists."""
@@ -186,6 +194,14 @@ def _contradiction(_number: int, batch: pa.RecordBatch) -> str | None:
         if not 0 <= int(column.min()) <= int(column.max()) <= most:
             return f"{field.name} from {column.min()} to {column.max()}"
     return None
+
+
+def _by_batch(wanted: IntArray) -> Iterator[tuple[int, IntArray]]:
+    """Yield each batch that has some of these ascending rows, and their numbers in it."""
+    places = wanted // ROWS
+    numbers_of, firsts = np.unique(places, return_index=True)
+    for number, first, end in zip(numbers_of.tolist(), firsts, [*firsts[1:], len(wanted)], strict=True):
+        yield number, wanted[first:end] - number * ROWS
 
 
 def _filled(column: pa.Array, for_null: int) -> IntArray:

@@ -78,7 +78,9 @@ class FileColumns(NamedTuple):
         """Tell for each file whether it is the one in the same row of ``now``, as ``file_identity.is_same`` does."""
         import pyarrow.compute as pc
 
-        tags = pc.or_(pc.equal(self.tags, now.tags), pc.or_(pc.equal(self.tags, ""), pc.equal(now.tags, "")))
+        nothing = texts([""])[0]  # a Python string would make PyArrow import pandas
+        unknown = pc.or_(pc.equal(self.tags, nothing), pc.equal(now.tags, nothing))
+        tags = pc.or_(pc.equal(self.tags, now.tags), unknown)
         uris = pc.equal(self.uris, now.uris)
         same: BoolArray = bits(pc.and_(uris, tags)) & (self.sizes == now.sizes) & (self.times == now.times)
         return same

@@ -36,12 +36,13 @@ from lakebloom.predicate.prune.normalise import (
     OneOf,
     normalise,
 )
-from lakebloom.predicate.prune.unit_filters import BoolArray, UnitBounds, UnitFilters
+from lakebloom.predicate.prune.unit_filters import BoolArray, UnitBounds, UnitFacts, UnitFilters
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.spark_types import Kind, spark_type
 from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import Predicate
 from lakebloom.tables.columns import ColumnPath
+from lakebloom.tuning import FEW_HASHES
 
 __all__ = ["Pruned", "Pruner", "Resolver", "Unused", "Used", "can_match", "exact_name"]
 
@@ -321,8 +322,10 @@ class _Pruning:
                 without_nulls: BoolArray = known & (counts == 0)
                 return _Answer(~without_nulls, nothing)
             case HoldsValue():
-                return _Answer(~self._entirely_null(plan.column), nothing)
-        possible = open_units & ~self._entirely_null(plan.column)
+                return _Answer(~_entirely_null(self._filters, plan.column), nothing)
+        if plan.probes is not None and self._filters.is_wide and self._is_cheap(plan, plan.probes):
+            return self._probe_first(plan, plan.probes, open_units)
+        possible = open_units & ~_entirely_null(self._filters, plan.column)
         bounds = self._filters.bounds(plan.column) if possible.any() else None
         if plan.probes is not None:
             return self._probe(plan, plan.probes, possible, bounds)
@@ -346,8 +349,29 @@ class _Pruning:
         expected = int(np.count_nonzero(kept)) * false_positives
         return _Answer(kept & self._filters.might_contain_any(plan.column, hashes), by_bounds, expected)
 
-    def _entirely_null(self, column: ColumnPath) -> BoolArray:
-        counts, known = self._filters.null_counts(column)
-        rows = self._filters.row_counts()
-        only_nulls: BoolArray = counts == rows
-        return known & (rows >= 0) & only_nulls if only_nulls.any() else only_nulls
+    @staticmethod
+    def _is_cheap(plan: _Plan, probes: Probes) -> bool:
+        return not plan.is_hopeless and len(probes.hashes) <= FEW_HASHES
+
+    def _probe_first(self, plan: _Plan, probes: Probes, open_units: BoolArray) -> _Answer:
+        """Look for few values among very many units: in the filters first, then in the bounds of units that passed."""
+        passed = np.flatnonzero(open_units & self._filters.might_contain_any(plan.column, probes.hashes))
+        possible = np.ones(len(passed), dtype=np.bool_)
+        inside = possible
+        if len(passed):
+            facts = self._filters.some(passed)
+            possible = ~_entirely_null(facts, plan.column)
+            bounds = facts.bounds(plan.column)
+            inside = possible if bounds is None else bounds.holding(probes.values, possible)[0]
+        kept, by_bounds = np.zeros_like(open_units), np.zeros_like(open_units)
+        kept[passed[possible & inside]] = True
+        by_bounds[passed[possible & ~inside]] = True
+        expected = int(np.count_nonzero(open_units)) * self._false_positives(plan.column, len(probes.hashes))
+        return _Answer(kept, by_bounds, expected)
+
+
+def _entirely_null(facts: UnitFacts, column: ColumnPath) -> BoolArray:
+    counts, known = facts.null_counts(column)
+    rows = facts.row_counts()
+    only_nulls: BoolArray = counts == rows
+    return known & (rows >= 0) & only_nulls if only_nulls.any() else only_nulls

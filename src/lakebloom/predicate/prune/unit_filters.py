@@ -10,30 +10,13 @@ from lakebloom.sbbf.kernels import BoolArray, HashArray
 from lakebloom.store.unit_bounds import UnitBounds
 from lakebloom.tables.columns import ColumnPath
 
-__all__ = ["BoolArray", "HashArray", "IntArray", "UnitBounds", "UnitFilters"]
+__all__ = ["BoolArray", "HashArray", "IntArray", "UnitBounds", "UnitFacts", "UnitFilters"]
 
 IntArray: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 
-class UnitFilters(Protocol):
-    """A set of units, for example a segment. Every array has one element for each unit.
-
-    Columns have their names in the index. Only ``might_contain_any`` may read filters; pruning calls it last, and as
-    rarely as possible.
-    """
-
-    @property
-    def num_units(self) -> int:
-        """How many units there are."""
-
-    def column_type(self, column: ColumnPath) -> str | None:
-        """Return the column's Spark type when the units were built; None if it is not indexed here."""
-
-    def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
-        """Tell which units may contain at least one of these distinct hashes. True if that is unknown."""
-
-    def false_positive_rate(self, column: ColumnPath) -> float:
-        """Return the mean rate at which a unit seems to contain a value that it does not."""
+class UnitFacts(Protocol):
+    """What is known about the columns of some units. Every array has one element for each unit."""
 
     def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
         """Return the number of NULLs, and whether it is known. A leaf is NULL if a struct around it is."""
@@ -43,3 +26,31 @@ class UnitFilters(Protocol):
 
     def row_counts(self) -> IntArray:
         """Return the number of rows, negative if it is unknown."""
+
+
+class UnitFilters(UnitFacts, Protocol):
+    """A set of units, for example a segment. Every array has one element for each unit.
+
+    Columns have their names in the index. Only ``might_contain_any`` may read filters; pruning calls it last, and as
+    rarely as possible, unless there are very many units.
+    """
+
+    @property
+    def num_units(self) -> int:
+        """How many units there are."""
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether facts about all units are much more to read than the filters for a value, and than some facts."""
+
+    def some(self, units: IntArray) -> UnitFacts:
+        """Return the facts about some units of a wide set, which are read by themselves."""
+
+    def column_type(self, column: ColumnPath) -> str | None:
+        """Return the column's Spark type when the units were built; None if it is not indexed here."""
+
+    def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
+        """Tell which units may contain at least one of these distinct hashes. True if that is unknown."""
+
+    def false_positive_rate(self, column: ColumnPath) -> float:
+        """Return the mean rate at which a unit seems to contain a value that it does not."""

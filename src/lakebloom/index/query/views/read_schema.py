@@ -19,7 +19,7 @@ from lakebloom.tables.spark_schema import StructType
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, IntArray, UnitFilters
+    from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, IntArray, UnitFacts, UnitFilters
     from lakebloom.predicate.spark_types import SparkType
     from lakebloom.store.records import TableRecord
     from lakebloom.store.unit_bounds import UnitBounds
@@ -114,16 +114,55 @@ def _holds(wide: SparkType, narrow: SparkType) -> bool:
             return wide == narrow and wide.kind is not Kind.OTHER
 
 
-class AsRead:
+class _FactsAsRead:
+    """Facts about units, as far as they hold for what the query reads."""
+
+    def __init__(self, facts: UnitFacts, schema: ReadSchema) -> None:
+        self._facts, self._schema = facts, schema
+
+    def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
+        """Return the NULLs of each unit, and whether they are known."""
+        counts, known = self._facts.null_counts(column)
+        if self._schema.format in TEXT_FORMATS:
+            return counts, np.zeros_like(known)
+        return counts, known & ~self._may_be_missing(column) if self._schema.has_default(column) else known
+
+    def bounds(self, column: ColumnPath) -> UnitBounds | None:
+        """Return the bounds of each unit. A unit that may lack the column has none, as all that was read is NULL."""
+        return self._facts.bounds(column)
+
+    def row_counts(self) -> IntArray:
+        """Return the rows of each unit."""
+        return self._facts.row_counts()
+
+    def _may_be_missing(self, column: ColumnPath) -> BoolArray:
+        """Tell which units have only NULLs: their file may lack the column."""
+        counts, known = self._facts.null_counts(column)
+        rows = self._facts.row_counts()
+        missing: BoolArray = ~known | (rows < 0) | (counts == rows)
+        return missing
+
+
+class AsRead(_FactsAsRead):
     """Units without the columns in which the query may read other values than were indexed."""
 
     def __init__(self, units: UnitFilters, schema: ReadSchema) -> None:
-        self._units, self._schema = units, schema
+        super().__init__(units, schema)
+        self._units = units
 
     @property
     def num_units(self) -> int:
         """How many units there are."""
         return self._units.num_units
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether facts about some units are read by themselves."""
+        return self._units.is_wide
+
+    def some(self, units: IntArray) -> UnitFacts:
+        """Return the facts about some units."""
+        return _FactsAsRead(self._units.some(units), self._schema)
 
     def column_type(self, column: ColumnPath) -> str | None:
         """Return the type that was hashed; None if the query reads another one."""
@@ -138,25 +177,3 @@ class AsRead:
         """Tell which units may hold one of the hashes."""
         found = self._units.might_contain_any(column, hashes)
         return found | self._may_be_missing(column) if self._schema.has_default(column) else found
-
-    def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
-        """Return the NULLs of each unit, and whether they are known."""
-        counts, known = self._units.null_counts(column)
-        if self._schema.format in TEXT_FORMATS:
-            return counts, np.zeros_like(known)
-        return counts, known & ~self._may_be_missing(column) if self._schema.has_default(column) else known
-
-    def bounds(self, column: ColumnPath) -> UnitBounds | None:
-        """Return the bounds of each unit. A unit that may lack the column has none, as all that was read is NULL."""
-        return self._units.bounds(column)
-
-    def row_counts(self) -> IntArray:
-        """Return the rows of each unit."""
-        return self._units.row_counts()
-
-    def _may_be_missing(self, column: ColumnPath) -> BoolArray:
-        """Tell which units have only NULLs: their file may lack the column."""
-        counts, known = self._units.null_counts(column)
-        rows = self._units.row_counts()
-        missing: BoolArray = ~known | (rows < 0) | (counts == rows)
-        return missing

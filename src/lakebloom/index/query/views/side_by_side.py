@@ -19,6 +19,7 @@ from lakebloom.tuning import SIDE_BY_SIDE_UNITS, SINGLE_HASHES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from lakebloom.predicate.prune.unit_filters import UnitFacts
     from lakebloom.sbbf.kernels import BoolArray, HashArray
     from lakebloom.store.segments import Segment
     from lakebloom.store.tiles import TileReader
@@ -51,6 +52,15 @@ class SideBySide:
     def num_units(self) -> int:
         """The units of all segments."""
         return self._starts[-1]
+
+    @property
+    def is_wide(self) -> bool:
+        """Facts about all units are in memory."""
+        return False
+
+    def some(self, units: IntArray) -> UnitFacts:
+        """Never called: this is not wide."""
+        raise NotImplementedError
 
     def by_segment(self, units: IntArray) -> Iterator[tuple[Segment, IntArray]]:
         """Yield each segment that has some of these units, with their numbers in it."""
