@@ -1,0 +1,1 @@
+"""What `tools/compat` runs, and the page that it writes."""
