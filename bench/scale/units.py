@@ -76,10 +76,10 @@ def _hashes(keys: list[int]) -> np.ndarray[Any, np.dtype[np.uint64]]:
     return np.asarray(hash_values(np.array(keys, dtype=np.int64)))
 
 
-def write_units(catalog: Catalog, shape: Shape) -> None:
-    """Write an index of this shape."""
+def write_units(catalog: Catalog, shape: Shape, homes: dict[int, tuple[int, int]] | None = None) -> None:
+    """Write an index of this shape, with these keys or those of ``planted`` in it."""
     index = catalog.index(NAME)
-    homes = planted(shape.segments)
+    homes = planted(shape.segments) if homes is None else homes
     records = tuple(_segment(index.storage, number, shape, homes) for number in range(shape.segments))
     index.log.create(commit(records, "file:///nowhere"))
 

@@ -89,8 +89,11 @@ EMBEDDED_VALUES = 1000
 
 # ---------------------------------------------------------------- listing and reading files
 
-REQUESTS = 16
+REQUESTS = 64
 """Requests to an object store that are under way at the same time; docs/SCALE.md counts with them. bench-scale."""
+SHARED_GAP_BYTES = 256 << 10
+"""Ranges of an object that are no further apart share a request. Requests run side by side, so what lies between two
+ranges soon takes longer than another request. bench-scale, requests."""
 LISTED_AT_ONCE = 1_000
 """Objects of one page of a listing: S3 gives no more."""
 LISTED_PLACES = 16

@@ -93,16 +93,16 @@ def in_child(check: Callable[[], None]) -> int:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_what_keeps_rows_and_pools_works_in_a_child(tmp_path: Path) -> None:
     from lakebloom.index.threads import pool
-    from lakebloom.store import kept_rows
+    from lakebloom.store import kept_pieces
 
     assert list(pool(2).map(abs, [-1])) == [1]
 
     def check() -> None:
         assert list(pool(2).map(abs, [-1, -2, -3])) == [1, 2, 3]
-        assert not kept_rows._LIMIT.lock.locked()
-        kept_rows.KeptRows((0, 0, 0, 0, 0), 4, 1)
+        assert not kept_pieces._LIMIT.lock.locked()
+        kept_pieces.KeptPieces((0, 0, 0, 0, 0), 4, 32)
 
-    with kept_rows._LIMIT.lock:  # as if another thread were keeping a row at the moment of the fork
+    with kept_pieces._LIMIT.lock:  # as if another thread were keeping a piece at the moment of the fork
         assert in_child(check) == 0
 
 

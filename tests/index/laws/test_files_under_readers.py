@@ -12,8 +12,11 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from bench.scale.units import Shape, planted, write_units
 
 import lakebloom
+from lakebloom.index.build import create
+from lakebloom.index.catalog import Catalog
 from tests.index.lake import NAME, Lake
 
 PROJECT = Path(__file__).parents[3]
@@ -84,13 +87,46 @@ DESCRIPTORS = """
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors through /proc")
-def test_an_index_may_have_more_segments_than_the_process_may_open_files(tmp_path: Path) -> None:
+def test_an_index_may_have_more_segments_than_the_process_may_open_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(create, "MANY_SEGMENTS", 1000)
     lake = Lake(tmp_path, {"k": "bigint"})
     for number in range(60):
         lake.write(f"f{number}", {"k": [number]})
     lake.create(lakebloom.BloomIndexConfig(NAME, ["k"]), tasks=60)
     assert len(lake.entry().segments) == 60
     asked = _python(DESCRIPTORS, lake.location)
+    assert (asked.returncode, asked.stdout.strip()) == (0, "done"), asked.stderr
+
+
+THOUSAND = """
+    import os, resource, sys
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+    from lakebloom import Lakebloom, col
+
+    lake = Lakebloom(location=sys.argv[1])
+    open_files = len(os.listdir("/proc/self/fd"))
+    maps = len(open("/proc/self/maps").readlines())
+    for keys in ([int(sys.argv[2])], list(range(1000))):
+        paths = lake.candidates("units", col("k").isin(keys))["path"].to_pylist()
+        assert any(sys.argv[3] in path for path in paths), paths[:5]
+    assert lake.optimize_index("units").segments == 1
+    paths = lake.candidates("units", col("k") == int(sys.argv[2]))["path"].to_pylist()
+    assert any(sys.argv[3] in path for path in paths), paths[:5]
+    assert len(os.listdir("/proc/self/fd")) <= open_files + 8, os.listdir("/proc/self/fd")
+    assert len(open("/proc/self/maps").readlines()) < maps + 500
+    print("done")
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors through /proc")
+def test_a_thousand_segments_under_a_limit_of_1024_descriptors(tmp_path: Path) -> None:
+    shape = Shape(segments=1000, units=2, blocks=2)
+    homes = {key: home for key, home in planted(1000).items() if home[1] < 2}
+    write_units(Catalog(tmp_path), shape, homes)
+    key, (segment, unit) = next(iter(homes.items()))
+    asked = _python(THOUSAND, tmp_path, key, f"part-{segment * 2 + unit:07d}")
     assert (asked.returncode, asked.stdout.strip()) == (0, "done"), asked.stderr
 
 

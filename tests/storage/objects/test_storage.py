@@ -6,6 +6,7 @@ import pickle
 import uuid
 from typing import TYPE_CHECKING
 
+import numpy as np
 import obstore
 import pytest
 
@@ -95,7 +96,7 @@ class TestRequests:
             storage = through(proxy, fresh_location())
             storage.write("tile", [b"x" * 1_000_000, b"y" * 1_000_000])
             storage.read("tile")
-            storage.read_ranges("tile", [(0, 32), (500_000, 32), (1_000_000, 32)])
+            storage.read_ranges("tile", [(0, 32), (200_000, 32), (400_000, 32)])
             storage.put_if_absent("log/1", b"1")
             assert proxy.requests == ["PUT", "GET", "GET", *PROOF, "PUT"]
             storage.put_if_absent("log/2", b"2")
@@ -103,6 +104,21 @@ class TestRequests:
             assert proxy.requests[-2:] == ["PUT", "PUT"], "a bucket is asked once in a process"
             assert [file.path for file in storage.list("")] == ["log/1", "log/2", "tile"]
             assert list(storage.temporaries("")) == []
+
+    def test_ranges_that_are_far_apart_are_requests_of_their_own(self, s3_endpoint: str) -> None:
+        data = np.random.default_rng(1).bytes(3_000_000)
+        with LossyProxy(s3_endpoint, []) as proxy:
+            storage = through(proxy, fresh_location())
+            storage.write("tile", data)
+            del proxy.requests[:]
+            ranges = [(2_900_000, 100_000), (5, 10), (1_000_000, 7), (0, 100), (1_000_003, 300_000), (1_000_000, 1)]
+            found = storage.read_ranges("tile", ranges)
+            assert [bytes(view) for view in found] == [data[at : at + size] for at, size in ranges]
+            assert proxy.requests == ["GET"] * 3
+            many = [(at, 9) for at in range(2_999_000, 0, -7919)]
+            assert [bytes(view) for view in storage.read_ranges("tile", many)] == [data[at : at + 9] for at, _ in many]
+            with pytest.raises(StorageError):
+                storage.read_ranges("tile", [(0, 10), (2_999_999, 10)])
 
     def test_the_server_honours_if_none_match(self, s3_options: dict[str, str]) -> None:
         """Without this the contract's races would prove nothing about S3."""

@@ -19,6 +19,7 @@ from lakebloom.storage.objects.clients import connect
 from lakebloom.storage.objects.conditional_proof import prove_single_winner, prove_writable
 from lakebloom.storage.objects.conditional_put import OUTCOME_UNKNOWN, create_object
 from lakebloom.storage.objects.errors import translated
+from lakebloom.storage.objects.ranges import fetch_ranges
 from lakebloom.storage.objects.redaction import StorageOptions
 from lakebloom.storage.objects.versions import ObjectVersion, read_version, replace_version
 from lakebloom.storage.protocol import StoredFile
@@ -75,15 +76,14 @@ class ObjectStorage:
             return memoryview(obstore.get(self._store, key).bytes())
 
     def read_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> Views:
-        """See Storage.read_ranges. Ranges less than 1 MiB apart are fetched by one request."""
+        """See Storage.read_ranges. Ranges less than 256 KiB apart are fetched by one request."""
         key = self._key(check_path(path))
         check_ranges(ranges)
         wanted = [(offset, length) for offset, length in ranges if length]  # obstore refuses empty ranges
         attempt = f"could not read {_described(ranges)} of {self._shown(path)}"
         with translated(attempt, self._options, hint=_RANGE_HINT):
             if wanted:
-                starts, lengths = zip(*wanted, strict=True)
-                fetched = iter(obstore.get_ranges(self._store, key, starts=starts, lengths=lengths))
+                fetched = iter(fetch_ranges(self._store, key, wanted))
             elif ranges:
                 obstore.head(self._store, key)  # raises for a missing object, although nothing is read
         views = [memoryview(next(fetched)) if length else memoryview(b"") for _, length in ranges]
