@@ -127,8 +127,8 @@ def filters_of(lake: Lake, column: str) -> dict[str, list[Sbbf]]:
     index = lake.catalog().index(NAME)
     found: dict[str, list[Sbbf]] = {}
     for segment in Snapshot(index.storage, index.active()).segments:
-        for unit, file in enumerate(segment.units.files):
-            found[file.uri] = segment.filters((column,), unit)
+        for unit, record in enumerate(segment.units.units()):
+            found[record.file.uri] = segment.filters((column,), unit)
     return found
 
 
