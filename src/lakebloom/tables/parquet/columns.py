@@ -129,10 +129,9 @@ class ParquetColumns:
         if leaf is None:
             return []
         try:
-            starts: list[int] = self._pages.page_starts(page_bytes(self._source), row_group, leaf.number)[:-1].tolist()
+            return self._pages.page_starts(page_bytes(self._source), row_group, leaf.number)[:-1]
         except UnpagedError:
             return []
-        return starts
 
     @cached_property
     def _pages(self) -> FilePages:

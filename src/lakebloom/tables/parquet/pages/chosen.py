@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 from lakebloom.tables.parquet.pages.headers import read_header
 from lakebloom.tables.parquet.pages.locations import UnpagedError
 from lakebloom.tables.parquet.pages.small_file import SmallChunk
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lakebloom.tables.parquet.footer import ChunkFacts
     from lakebloom.tables.parquet.pages.locations import PageLocations
-    from lakebloom.tables.parquet.pages.row_ranges import Numbers, RowRanges
 
 __all__ = ["Part", "Piece", "choose"]
 
@@ -36,17 +36,14 @@ class Part:
     chunk: ChunkFacts
     locations: PageLocations
     is_repeated: bool
-    pages: Numbers
+    pages: Sequence[int]
     """Their numbers, ascending."""
-    rows_before: Numbers
-    """How many rows the chosen pages before each of them hold, and all of them."""
+    starts: list[int]
+    """Where each of the wanted ranges begins among the rows of the pages."""
+    data_bytes: int
+    """The size of the data pages."""
     at: int = 0
     """The place of the first data page. The dictionary has its place before it."""
-
-    @property
-    def num_rows(self) -> int:
-        """The rows of the pages."""
-        return int(self.rows_before[-1])
 
     @property
     def dictionary_bytes(self) -> int:
@@ -54,19 +51,22 @@ class Part:
         return 0 if self.locations.dictionary is None else self.locations.dictionary[1]
 
     @property
-    def data_bytes(self) -> int:
-        """The size of the data pages."""
-        return int(self.locations.sizes[self.pages].sum())
-
-    @property
     def uses_dictionary(self) -> bool:
         """Whether one of the pages needs the dictionary, as far as is known."""
-        return self.locations.dictionary is not None and bool(self.locations.uses_dictionary[self.pages].any())
+        uses = self.locations.uses_dictionary
+        return self.locations.dictionary is not None and any(uses[page] for page in self.pages)
+
+    @property
+    def is_in_dictionary(self) -> bool:
+        """Whether the values of all pages are in the dictionary."""
+        uses = self.locations.uses_dictionary
+        return self.locations.dictionary is not None and all(uses[page] for page in self.pages)
 
     @property
     def is_known(self) -> bool:
         """Whether the headers of all pages were read before."""
-        return bool((self.locations.num_values[self.pages] >= 0).all())
+        num_values = self.locations.num_values
+        return all(num_values[page] >= 0 for page in self.pages)
 
     def place(self, position: int) -> int:
         """Give the pages a place in memory; return where they end."""
@@ -75,15 +75,17 @@ class Part:
 
     def data_pieces(self) -> list[Piece]:
         """Return the data pages, those that lie side by side as one piece."""
-        offsets, sizes = self.locations.offsets[self.pages].tolist(), self.locations.sizes[self.pages].tolist()
+        offsets, sizes = self.locations.offsets, self.locations.sizes
         found: list[Piece] = []
-        position = self.at
-        for offset, size in zip(offsets, sizes, strict=True):
-            if found and found[-1].offset + found[-1].length == offset:
-                found[-1] = found[-1]._replace(length=found[-1].length + size)
-            else:
-                found.append(Piece(offset, size, position))
-            position += size
+        position, begin, end = self.at, -1, -1
+        for page in self.pages:
+            if offsets[page] != end:
+                if end > begin:
+                    found.append(Piece(begin, end - begin, position))
+                    position += end - begin
+                begin = offsets[page]
+            end = offsets[page] + sizes[page]
+        found.append(Piece(begin, end - begin, position))
         return found
 
     def dictionary_piece(self) -> Piece:
@@ -95,8 +97,8 @@ class Part:
     def check_headers(self, data: memoryview) -> None:
         """Read the headers that were not read before. Raises UnpagedError."""
         at = self.at
-        for page in self.pages.tolist():
-            size = int(self.locations.sizes[page])
+        for page in self.pages:
+            size = self.locations.sizes[page]
             if self.locations.num_values[page] < 0:
                 header = read_header(bytes(data[at : at + min(size, _HEADER_BYTES)]))
                 header = header or read_header(bytes(data[at : at + size]))
@@ -110,30 +112,31 @@ class Part:
         size_bytes, dictionary_at = self.data_bytes, None
         if self.uses_dictionary:
             size_bytes, dictionary_at = size_bytes + self.dictionary_bytes, self.at - self.dictionary_bytes
-        num_values = int(self.locations.num_values[self.pages].sum()) if self.is_repeated else num_rows
+        num_values = sum(self.locations.num_values[page] for page in self.pages) if self.is_repeated else num_rows
         return SmallChunk(self.chunk.type, self.chunk.codec, num_values, size_bytes, self.at, dictionary_at)
 
-    def positions(self, rows: RowRanges) -> Numbers:
-        """Return where each range begins among the rows of the pages."""
-        first_rows = self.locations.first_rows
-        page = np.searchsorted(first_rows, rows.starts, side="right") - 1
-        number = np.searchsorted(self.pages, page)
-        positions: Numbers = self.rows_before[number] + rows.starts - first_rows[page]
-        return positions
 
-
-def choose(chunk: ChunkFacts, locations: PageLocations, rows: RowRanges, *, is_repeated: bool) -> Part:
-    """Return the pages that hold some rows."""
+def choose(
+    chunk: ChunkFacts,
+    locations: PageLocations,
+    rows: Sequence[tuple[int, int]],
+    covered: Sequence[tuple[int, int]],
+    *,
+    is_repeated: bool,
+) -> Part:
+    """Return the pages that hold some rows; ``covered`` are the rows of which whole pages are read at least."""
     first_rows = locations.first_rows
-    # Of pages that begin at the same row, all but the last are empty.
-    first = np.searchsorted(first_rows, rows.starts, side="right") - 1
-    last = np.searchsorted(first_rows, rows.stops, side="left") - 1
-    if len(first) == 1:
-        pages = np.arange(first[0], last[0] + 1)
-    else:
-        begins = np.zeros(len(first_rows) + 1, dtype=np.int64)
-        np.add.at(begins, first, 1)
-        np.add.at(begins, last + 1, -1)
-        pages = np.flatnonzero(np.cumsum(begins))
-    counts = first_rows[pages + 1] - first_rows[pages]
-    return Part(chunk, locations, is_repeated, pages, np.concatenate(([0], np.cumsum(counts))))
+    pages: list[int] = []
+    for start, stop in covered:
+        # Of pages that begin at the same row, all but the last are empty.
+        first, last = bisect_right(first_rows, start) - 1, bisect_left(first_rows, stop) - 1
+        pages += range(max(first, pages[-1] + 1) if pages else first, last + 1)
+    starts, before, number = [], 0, 0
+    for start, _ in rows:
+        page = bisect_right(first_rows, start) - 1
+        while pages[number] < page:
+            before += first_rows[pages[number] + 1] - first_rows[pages[number]]
+            number += 1
+        starts.append(before + start - first_rows[page])
+    data_bytes = sum(locations.sizes[page] for page in pages)
+    return Part(chunk, locations, is_repeated, pages, starts, data_bytes)

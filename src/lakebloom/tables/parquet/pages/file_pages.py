@@ -9,13 +9,12 @@ row group: encrypted columns, files of object stores without page indexes, damag
 
 from __future__ import annotations
 
-from functools import reduce
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.tables.parquet.pages.chosen import Part, Piece, choose
 from lakebloom.tables.parquet.pages.locations import UnpagedError, chunk_range, from_offset_index, walked
 from lakebloom.tables.parquet.pages.row_ranges import RowRanges
@@ -35,11 +34,12 @@ if TYPE_CHECKING:
     from lakebloom.tables.parquet.file_schema import FileSchema
     from lakebloom.tables.parquet.footer import ArrowFooter, ChunkFacts
     from lakebloom.tables.parquet.pages.locations import PageLocations
-    from lakebloom.tables.parquet.pages.row_ranges import Numbers
 
 __all__ = ["FilePages", "PageBytes", "UnpagedError", "Wanted"]
 
-_TAKEN_A_RANGE = 64
+_BYTE_ARRAY = 6
+"""The format's number of a type."""
+_COPIED_A_RANGE = 64
 """Ranges of few rows are copied, so that they do not hold whole pages in memory; longer ones are slices."""
 
 
@@ -135,7 +135,7 @@ class FilePages:
         """Forget where pages are. What other threads found stays theirs."""
         self._locations, self.size_bytes = {}, 0
 
-    def page_starts(self, file: PageBytes, row_group: int, leaf: int) -> Numbers:
+    def page_starts(self, file: PageBytes, row_group: int, leaf: int) -> list[int]:
         """Return the first row of each page of a leaf, and the number of rows behind them. Raises UnpagedError."""
         column = next((number for number, each in enumerate(self._schema()) if leaf in each.leaves), None)
         if column is None:
@@ -156,16 +156,17 @@ class FilePages:
 
     def _choose(self, wanted: Wanted, number: int, locations: Located) -> list[Part]:
         """Return a part for each leaf of a column."""
-        (row_group, rows), column = wanted, self._schema()[number]
-        located = [locations[row_group, leaf] for leaf in column.leaves]
+        column, rows = self._schema()[number], wanted.rows.pairs()
+        located = [locations[wanted.row_group, leaf] for leaf in column.leaves]
+        covered = rows
         if len(located) > 1:
             # All leaves of a column must have the same rows: from and to rows at which pages of all of them begin.
-            common = reduce(np.intersect1d, [each.first_rows for each in located])
-            first = np.searchsorted(common, rows.starts, side="right") - 1
-            last = np.searchsorted(common, rows.stops, side="left")
-            rows = RowRanges.of(zip(common[first].tolist(), common[last].tolist(), strict=True))
+            common = sorted(set.intersection(*(set(each.first_rows) for each in located)))
+            covered = [
+                (common[bisect_right(common, start) - 1], common[bisect_left(common, stop)]) for start, stop in rows
+            ]
         return [
-            choose(self._chunk(row_group, leaf), each, rows, is_repeated=column.is_repeated)
+            choose(self._chunk(wanted.row_group, leaf), each, rows, covered, is_repeated=column.is_repeated)
             for leaf, each in zip(column.leaves, located, strict=True)
         ]
 
@@ -182,22 +183,33 @@ class FilePages:
         self, data: Any, columns: Sequence[int], parts: Sequence[Part], rows: RowRanges
     ) -> dict[int, pa.ChunkedArray]:
         """Return rows of several flat columns with a part for each, or of one nested column with one for each leaf."""
-        starts = [part.positions(rows) for part in parts]
-        ends = [int(of_part[-1] + rows.stops[-1] - rows.starts[-1]) for of_part in starts]
+        lengths = (rows.stops - rows.starts).tolist()
+        is_few = sum(lengths) <= _COPIED_A_RANGE * len(lengths)
+        ends = [part.starts[-1] + lengths[-1] for part in parts]
         schema, arrow_schema = self._small_schema(tuple(columns))
         chunks = [part.small_chunk(end) for part, end in zip(parts, ends, strict=True)]
+        dictionaries = self._dictionaries(columns, parts) if is_few else ()
         try:
-            small = open_small(data, footer_bytes(schema, chunks, max(ends), arrow_schema))
+            small = open_small(data, footer_bytes(schema, chunks, max(ends), arrow_schema), dictionaries)
             if self._schema()[columns[0]].is_flat:  # each has its own number of rows
                 arrays = [small.reader.read_column(number) for number in range(len(columns))]
             else:
                 arrays = [small.read_row_group(0, use_threads=False).column(0)]
         except (pa.ArrowException, OSError) as error:
             raise UnpagedError("pages that Arrow does not read") from error
-        return {
-            column: _cut(array, of_part, rows)
-            for column, array, of_part in zip(columns, arrays, starts, strict=False)  # the leaves of a column agree
-        }
+        found = {}
+        for column, array, part in zip(columns, arrays, parts, strict=False):  # the leaves of a column agree
+            rows_of_it, kind = _cut(array, part.starts, lengths, is_few=is_few), self._arrow_schema.field(column).type
+            found[column] = rows_of_it if rows_of_it.type == kind else rows_of_it.cast(kind)
+        return found
+
+    def _dictionaries(self, columns: Sequence[int], parts: Sequence[Part]) -> list[str]:
+        """Return the columns of bytes that are all in a dictionary: for a few rows, their numbers are decoded faster."""
+        return [
+            self._arrow_schema.field(column).name
+            for column, part in zip(columns, parts, strict=False)
+            if part.chunk.type == _BYTE_ARRAY and part.is_in_dictionary and self._schema()[column].is_flat
+        ]
 
     def _small_schema(self, columns: tuple[int, ...]) -> tuple[bytes, bytes | None]:
         known = self._schemas.get(columns)
@@ -269,13 +281,19 @@ def _load(file: PageBytes, parts: Sequence[Part]) -> Any:
     return data
 
 
-def _cut(array: pa.ChunkedArray, starts: Numbers, rows: RowRanges) -> pa.ChunkedArray:
-    """Return the rows of some ranges, which begin at these places of an array. Raises UnpagedError."""
-    lengths = rows.stops - rows.starts
-    if int(starts[-1] + lengths[-1]) > len(array):
+def _cut(array: pa.ChunkedArray, starts: Sequence[int], lengths: Sequence[int], *, is_few: bool) -> pa.ChunkedArray:
+    """Return the rows of some ranges, which begin at these places of an array, as a copy if they are few.
+
+    Raises UnpagedError.
+    """
+    if starts[-1] + lengths[-1] > len(array):
         raise UnpagedError("pages with fewer rows than their locations say")
-    if int(lengths.sum()) <= _TAKEN_A_RANGE * len(starts):
-        before = np.cumsum(lengths) - lengths
-        return array.take(plain_array(np.repeat(starts - before, lengths) + np.arange(lengths.sum()), pa.int64()))
-    slices = [array.slice(start, length) for start, length in zip(starts.tolist(), lengths.tolist(), strict=True)]
-    return pa.chunked_array([chunk for each in slices for chunk in each.chunks], array.type)
+    if array.num_chunks == 1:
+        chunk = array.chunk(0)
+        pieces = [chunk.slice(start, length) for start, length in zip(starts, lengths, strict=True)]
+    else:
+        slices = (array.slice(start, length) for start, length in zip(starts, lengths, strict=True))
+        pieces = [piece for each in slices for piece in each.chunks]
+    if is_few:
+        pieces = [pa.concat_arrays(pieces)]
+    return pa.chunked_array(pieces, array.type)

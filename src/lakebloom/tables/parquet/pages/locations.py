@@ -10,9 +10,8 @@ other rows than the row group are no pages.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-import numpy as np
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
 from lakebloom.tables.parquet.pages.headers import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PageHeader, read_header
 from lakebloom.tables.parquet.thrift_structs import I32, I64, Fields, UnreadableStructError, decode, list_of
@@ -22,13 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lakebloom.tables.parquet.footer import ChunkFacts
-    from lakebloom.tables.parquet.pages.row_ranges import Numbers
 
 __all__ = ["PageLocations", "UnpagedError", "chunk_range", "from_offset_index", "walked"]
 
-Flags: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
-
 _UNKNOWN = -1
+_PAGE_BYTES = 168
+"""Four numbers and a truth value in lists."""
 _HEADER_BYTES = 256
 """Read at a time to find the header of a page; with long statistics it is longer."""
 _MAX_HEADER_BYTES = 1 << 16
@@ -44,24 +42,24 @@ class UnpagedError(Exception):
 
 @dataclass(slots=True)
 class PageLocations:
-    """The data pages of a chunk, in order."""
+    """The data pages of a chunk, in order. Lists, because few of their numbers are used at a time."""
 
-    offsets: Numbers
-    sizes: Numbers
+    offsets: list[int]
+    sizes: list[int]
     """In bytes, header included."""
-    first_rows: Numbers
+    first_rows: list[int]
     """The first row of each page within the row group, and the number of rows behind them."""
     dictionary: tuple[int, int] | None
     """Offset and size of the dictionary page."""
-    num_values: Numbers
+    num_values: list[int]
     """The values of each page, NULLs included; -1: its header was not read yet."""
-    uses_dictionary: Flags
+    uses_dictionary: list[bool]
     """Whether the values of each page are in the dictionary; True also where its header was not read yet."""
 
     @property
     def size_bytes(self) -> int:
         """The memory that they take."""
-        return 33 * len(self.offsets) + 1024
+        return _PAGE_BYTES * len(self.offsets) + 512
 
     def check(self, page: int, header: PageHeader, chunk: ChunkFacts, *, is_repeated: bool) -> None:
         """Note what the header of a page says. Raises UnpagedError where it contradicts the locations."""
@@ -113,15 +111,13 @@ def from_offset_index(data: bytes, chunk: tuple[int, int], num_rows: int) -> Pag
     found = index.locations or []
     if not found or any(None in (page.offset, page.size, page.first_row) for page in found):
         raise UnpagedError("a damaged page index")
-    offsets = np.array([page.offset for page in found], dtype=np.int64)
-    sizes = np.array([page.size for page in found], dtype=np.int64)
-    first_rows = np.array([*(page.first_row for page in found), num_rows], dtype=np.int64)
+    offsets = [page.offset or 0 for page in found]
+    first_rows = [*(page.first_row or 0 for page in found), num_rows]
     # A page before the first data page is the dictionary; some writers do not say where it lies.
     start, _ = chunk
-    dictionary = (start, int(offsets[0]) - start) if offsets[0] > start else None
-    num_values = np.full(len(found), _UNKNOWN, dtype=np.int64)
-    uses_dictionary = np.ones(len(found), dtype=np.bool_)
-    return _checked(PageLocations(offsets, sizes, first_rows, dictionary, num_values, uses_dictionary), chunk)
+    dictionary = (start, offsets[0] - start) if offsets[0] > start else None
+    sizes, unknown = [page.size or 0 for page in found], [_UNKNOWN] * len(found)
+    return _checked(PageLocations(offsets, sizes, first_rows, dictionary, unknown, [True] * len(found)), chunk)
 
 
 def walked(
@@ -129,8 +125,8 @@ def walked(
 ) -> PageLocations:
     """Return the locations that the pages' headers give; ``read`` takes offset and length. Raises UnpagedError."""
     at, end = chunk
-    offsets: list[int] = []
-    sizes, rows, values, uses = [], [], [], []
+    offsets, sizes, rows, values = list[int](), list[int](), list[int](), list[int]()
+    uses = list[bool]()
     dictionary, seen = None, 0
     while at < end and seen < num_values:
         if len(offsets) >= MAX_CHUNK_PAGES:
@@ -156,15 +152,7 @@ def walked(
         at += size
     if not offsets or seen != num_values or sum(rows) != num_rows:
         raise UnpagedError("pages with other rows than the row group")
-    locations = PageLocations(
-        np.array(offsets, dtype=np.int64),
-        np.array(sizes, dtype=np.int64),
-        np.cumsum([0, *rows], dtype=np.int64),
-        dictionary,
-        np.array(values, dtype=np.int64),
-        np.array(uses, dtype=np.bool_),
-    )
-    return _checked(locations, chunk)
+    return _checked(PageLocations(offsets, sizes, [0, *accumulate(rows)], dictionary, values, uses), chunk)
 
 
 def _header_at(read: Callable[[int, int], bytes], at: int, end: int) -> PageHeader:
@@ -190,17 +178,13 @@ def _rows_of(header: PageHeader, *, is_repeated: bool) -> int | None:
 
 
 def _checked(locations: PageLocations, chunk: tuple[int, int]) -> PageLocations:
-    offsets, sizes, first_rows = locations.offsets, locations.sizes, locations.first_rows
     start, end = chunk
-    ends = offsets + sizes
-    if (
-        first_rows[0] != 0
-        or (first_rows[1:] < first_rows[:-1]).any()
-        or (sizes <= 0).any()
-        or offsets[0] < start
-        or (offsets > end).any()  # before their ends are calculated with
-        or ends[-1] > end
-        or (offsets[1:] < ends[:-1]).any()
-    ):
+    at = start
+    for offset, size in zip(locations.offsets, locations.sizes, strict=True):
+        if size <= 0 or offset < at:
+            raise UnpagedError("pages that do not fit their column chunk")
+        at = offset + size
+    first_rows = locations.first_rows
+    if at > end or first_rows[0] != 0 or any(row > following for row, following in pairwise(first_rows)):
         raise UnpagedError("pages that do not fit their column chunk")
     return locations

@@ -154,7 +154,13 @@ def footer_bytes(schema: bytes, chunks: Sequence[SmallChunk], num_rows: int, arr
     return footer + len(footer).to_bytes(4, "little") + MAGIC
 
 
-def open_small(pages: Any, footer: bytes) -> pq.ParquetFile:
+def open_small(pages: Any, footer: bytes, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
     """Open pages with a footer as ``open.parquet_file`` opens a file."""
     metadata = pq.read_metadata(pa.BufferReader(MAGIC + footer))
-    return pq.ParquetFile(pa.BufferReader(pages), metadata=metadata, pre_buffer=False, coerce_int96_timestamp_unit="us")
+    return pq.ParquetFile(
+        pa.BufferReader(pages),
+        metadata=metadata,
+        read_dictionary=list(dictionaries) or None,
+        pre_buffer=False,
+        coerce_int96_timestamp_unit="us",
+    )
