@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lakebloom.index.granularity import granularity_of
 from lakebloom.index.indexed_files import IndexedFiles
 from lakebloom.store.partition_lists import read_partitions
 from lakebloom.store.segments import Segment
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from lakebloom.predicate.prune.unit_filters import BoolArray, IntArray
     from lakebloom.storage import Storage
-    from lakebloom.store.records import Commit
+    from lakebloom.store.records import Commit, Granularity
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.file_matching import Matched
     from lakebloom.tables.formats.partition_list import PartitionList
@@ -94,6 +95,11 @@ class Snapshot:
     def files(self) -> IndexedFiles:
         """Its files, each with its identity when it was last indexed."""
         return IndexedFiles(self.segments)
+
+    @cached_property
+    def granularity(self) -> Granularity:
+        """What the units are."""
+        return granularity_of(self.commit)
 
     @property
     def is_remote(self) -> bool:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lakebloom.index.granularity import granularity_of
 from lakebloom.index.lookup.file_reads import Read, reads_of, unindexed_reads
 from lakebloom.index.query.explain import index_report, shown_place, why_unused, with_answers
 from lakebloom.index.query.part_reports import parts_of
@@ -115,7 +114,7 @@ def explain_reads(
             int(np.count_nonzero(of_files & pruned.keep))
             for of_files, pruned in zip(units, planned.pruned, strict=True)
         ),
-        unit=unit_name(granularity_of(snapshot.commit)),
+        unit=unit_name(snapshot.granularity),
     )
     parts = parts_of([answer], here)
     if answer.has_effect:

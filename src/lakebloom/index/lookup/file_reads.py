@@ -88,7 +88,7 @@ def candidate_reads(
         told += pruned.answers
     narrowing = Narrowing(resolver(snapshot, table), predicate) if long_lists(predicate) else None
     # Where units are files, their rows are all there are.
-    has_ranges = snapshot.commit.config.granularity != "file"
+    has_ranges = snapshot.granularity != "file"
     groups: dict[TableFile, set[int]] = {}
     rows: dict[TableFile, list[tuple[int, int]]] = {}
     shortened_of: dict[TableFile, list[Predicate]] = {}

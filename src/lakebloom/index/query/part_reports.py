@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from lakebloom.index.granularity import granularity_of
 from lakebloom.index.query.scan_reports import (
     PartReport,
     unit_name,
@@ -71,7 +70,7 @@ def _counted(pruned: Pruned, number: int, here: BoolArray | None) -> Used:
 
 
 def _unit_of(answer: PrunedFiles) -> str:
-    return "file" if answer.snapshot is None else unit_name(granularity_of(answer.snapshot.commit))
+    return "file" if answer.snapshot is None else unit_name(answer.snapshot.granularity)
 
 
 def _answered_first(parts: Sequence[PartReport]) -> tuple[PartReport, ...]:

@@ -204,7 +204,7 @@ class FilePages:
         return found
 
     def _dictionaries(self, columns: Sequence[int], parts: Sequence[Part]) -> list[str]:
-        """Return the columns of bytes that are all in a dictionary: for a few rows, their numbers are decoded faster."""
+        """Return the columns of bytes that are all in a dictionary: for a few rows, numbers are decoded faster."""
         return [
             self._arrow_schema.field(column).name
             for column, part in zip(columns, parts, strict=False)
