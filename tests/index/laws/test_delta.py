@@ -20,7 +20,7 @@ from lakebloom.errors import (
     UnsupportedSourceError,
 )
 from tests.index.delta_lake import NAME, Column, DeltaIndexes, Model, ordered
-from tests.tables.formats.delta.hand_table import HandTable, field
+from tests.tables.formats.delta.hand_table import HandTable, field, mapped
 from tests.tables.formats.delta.judge import judged_rows
 
 if TYPE_CHECKING:
@@ -608,3 +608,25 @@ def test_a_table_in_an_object_store_costs_one_request_where_nothing_is_new(
     table.commit(table.add("new.parquet", keys(1234)))
     copy()
     assert found_keys(lake, 1234) == [1234]
+
+
+def test_a_table_that_begins_to_map_its_columns_keeps_its_index(tmp_path: Path) -> None:
+    """From then on files call the old columns by their old names, whatever they are called in the table."""
+    table = HandTable(tmp_path / "t", [field("k", "long"), field("s", "string")], features=["columnMapping"])
+    table.commit(*(table.add(f"{number}.parquet", keys(number)) for number in range(4)))
+    indexes = DeltaIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k", "s")
+    lake = indexes.open()
+    table._configuration = {"delta.columnMapping.mode": "name"}
+    table.commit(table.schema([mapped("k", "long", "k", 1), mapped("s", "string", "s", 2)]))
+    assert lake.candidates(NAME, col("k") == 2).num_rows == 1
+    table.commit(table.schema([mapped("s", "long", "k", 1), mapped("k", "string", "s", 2)]))  # they change names
+    for refresh in (False, True):
+        if refresh:
+            indexes.refresh()
+        assert lake.lookup(NAME, col("s") == 2).to_pylist() == [{"s": 2, "k": "s2"}]
+        assert lake.lookup(NAME, col("k") == "s3").to_pylist() == [{"s": 3, "k": "s3"}]
+        assert lake.candidates(NAME, (col("s") == 2) & (col("k") == "s2")).num_rows == 1
+        assert lake.lookup(NAME, "k = 2 and s = 's2'", version=1).num_rows == 1
+    assert indexes.refresh("full").version
+    assert lake.verify_index(NAME).false_negatives == 0
