@@ -204,11 +204,11 @@ def test_full_makes_one_segment_for_each_set_of_types(lake: Lake) -> None:
 
 def test_segments_that_are_large_enough_stay_as_they_are(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optimize, "MERGED_BYTES", 1)
-    lake.fill(range(4))
+    lake.write("large", columns_of(range(10**6, 10**6 + 50_000)))
     lake.create()
     before = lake.entry().segments
     assert not lake.refresh("full").committed
-    lake.fill([4])
+    lake.fill(range(3))
     assert lake.refresh("full").committed
     assert lake.entry().segments[:-1] == before
 

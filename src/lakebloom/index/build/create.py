@@ -118,7 +118,7 @@ def create_index(
         global_filters = store_globals(index, plan, result, segments)
         first = msgspec.structs.replace(first, segments=segments, global_filters=global_filters)
         commit = _replaced(index, first, prepared.found) if replace else _created(index, first)
-    if segments is not result.segments:
+    if segments != result.segments:
         discard(index, plan.build_id, commit)  # what was merged
     return BuildReport.of(commit, result, phases.seconds)
 
