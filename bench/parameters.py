@@ -113,8 +113,9 @@ class Lookup:
     """A method that takes so long in a process that runs already is not asked in a new one."""
     keys = 100
     growth_bar = 2.0
-    very_many, very_many_bar_s, very_many_rounds = 10_000, 0.2, 5
+    very_many: ClassVar = {10_000: 0.015, 1_000_000: 2.0}
     """How many keys of a join's small side are asked of the largest table's files, and how long that may take."""
+    very_many_rounds = 5
     warm_bars: ClassVar = {1000: (15, 40, 5), 4000: (40, 150, 8)}
     """How many times faster than the fastest engine on the same files: present key, absent key, many keys."""
     lance_bars = (1.5, 0.5, 2.0)
@@ -129,9 +130,12 @@ class Units:
     seed = 8
     segments = 50
     units_per_segment = 20_000
-    num_blocks = 12
-    probe_bar_s = 0.015
+    num_blocks = 4
+    probe_bar_s = 0.0005
     questions = 40
+    wide_blocks = 2
+    requests_bar, bytes_bar_mb = 20, 3.0
+    """Of one more key over a million units in one segment on an object store."""
 
 
 class Opening:

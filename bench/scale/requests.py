@@ -17,12 +17,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
-from bench.parameters import Scale
+from bench.parameters import Scale, Units
 from bench.results import Result, table
+from bench.scale.opening import wide_columns
 from bench.scale.units import NAME, Shape, commit, write_units
 from lakebloom import Lakebloom, Sbbf, col
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.lookup.file_reads import Unindexed
+from lakebloom.sbbf.sizing import auto_fpp
 from lakebloom.storage import open_storage
 from lakebloom.store.segments import SegmentWriter
 from lakebloom.store.unit_table import ColumnFacts, Unit
@@ -39,7 +41,12 @@ LOOKUPS: tuple[tuple[str, int | None, Unindexed], ...] = (
     ("lookup, absent key, unindexed files skipped", None, "skip"),
 )
 """What is asked, of which object there is a key, and what becomes of files that the index does not know."""
-SHAPES = (Shape(segments=1, units=4000, blocks=40), Shape(segments=4, units=4000, blocks=40))
+SHAPES = (
+    Shape(segments=1, units=1000, blocks=40),
+    Shape(segments=1, units=4000, blocks=40),
+    Shape(segments=4, units=4000, blocks=40),
+)
+WIDE = Shape(segments=1, units=1_000_000, blocks=Units.wide_blocks)
 
 
 @dataclass(slots=True)
@@ -101,7 +108,7 @@ def request_results(console: Console) -> list[Result]:
     results = []
     with counting_s3() as (options, traffic):
         for shape in SHAPES:
-            location = f"s3://{BUCKET}/{shape.segments}"
+            location = f"s3://{BUCKET}/{shape.segments}x{shape.units}"
             write_units(Catalog(location, options), shape)
             lake = Lakebloom(location=location, options=options)
             for number, question in enumerate(("first key", "another key", "100 keys")):
@@ -112,11 +119,42 @@ def request_results(console: Console) -> list[Result]:
                 requests = str(sum(traffic.requests.values()))
                 printed.add_row(what, requests, _kinds(traffic), f"{traffic.size_bytes / 1e3:,.0f}")
                 results.append(_result(what, traffic))
+        wide = _of_million(options, traffic)
+        for what, count in wide.items():
+            printed.add_row(what, str(sum(count.requests.values())), _kinds(count), f"{count.size_bytes / 1e3:,.0f}")
+            results.append(_result(what, count))
+        another = wide[f"another key, {WIDE.units:,} units"]
+        results[-1:] = [
+            Result(
+                "a million units on S3: requests", float(sum(another.requests.values())), "", bar=Units.requests_bar
+            ),
+            Result("a million units on S3: bytes", another.size_bytes / 1e6, "MB", bar=Units.bytes_bar_mb),
+        ]
         for what, count in _lookups(options, traffic).items():
             printed.add_row(what, str(sum(count.requests.values())), _kinds(count), f"{count.size_bytes / 1e3:,.0f}")
             results.append(_result(what, count))
     console.print(printed)
     return results
+
+
+def _of_million(options: dict[str, str], traffic: Traffic) -> dict[str, Traffic]:
+    """Count what a key over a million units in one segment takes."""
+    location = f"s3://{BUCKET}/million"
+    index = Catalog(location, options).index(NAME)
+    writer = SegmentWriter(index.storage, "wide", [("k",)])
+    rng = np.random.default_rng(Scale.seed)
+    shape = (WIDE.blocks, WIDE.units, 8)
+    layers = [rng.integers(0, 2**32, shape, np.uint32) & rng.integers(0, 2**32, shape, np.uint32) for _ in range(2)]
+    writer.add_tile(0, list(range(WIDE.units)), layers)
+    record = writer.finish(wide_columns(WIDE.units), ["bigint"], auto_fpp(WIDE.units))
+    index.log.create(commit((record,), "file:///nowhere"))
+    lake = Lakebloom(location=location, options=options)
+    counts = {}
+    for number, question in enumerate(("first key", "another key")):
+        traffic.clear()
+        lake.candidates(NAME, col("k") == number)
+        counts[f"{question}, {WIDE.units:,} units"] = Traffic(traffic.requests.copy(), traffic.size_bytes)
+    return counts
 
 
 def _lookups(options: dict[str, str], traffic: Traffic) -> dict[str, Traffic]:

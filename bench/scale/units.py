@@ -1,13 +1,14 @@
 """An index of very many units of which there are only filters: as full as real ones are, but with few blocks.
 
-A question reads one row of each tile, whatever the number of blocks, so few of them show what many would cost. Some
-keys are really in one unit each.
+A question reads eight planes of one row of each tile, whatever the number of blocks, so few of them show what many
+would cost. Some keys are really in one unit each.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from bench.parameters import WORK, Units
 from lakebloom import hash_values
 from lakebloom.index.catalog import Catalog
+from lakebloom.index.maintain.optimize import optimize_index
 from lakebloom.sbbf.kernels import portable
 from lakebloom.sbbf.layers import mix
 from lakebloom.sbbf.sizing import auto_fpp
@@ -48,15 +50,17 @@ class Shape:
         return self.segments * self.units
 
 
-def units_index(shape: Shape) -> Path:
-    """Return the location of an index of this shape, which is written first if it is not there."""
-    location = WORK / "scale" / f"units-{shape.segments}x{shape.units}x{shape.blocks}"
+def wide_index(shape: Shape) -> tuple[Path, float]:
+    """Return the location of the same units merged into one segment, and how long merging took here."""
+    location = WORK / "scale" / f"merged-{shape.segments}x{shape.units}x{shape.blocks}"
     done = location.with_suffix(".done")
     if not done.exists():
         shutil.rmtree(location, ignore_errors=True)
         write_units(Catalog(location), shape)
-        done.touch()
-    return location
+        started = time.perf_counter()
+        optimize_index(Catalog(location), NAME)
+        done.write_text(str(time.perf_counter() - started))
+    return location, float(done.read_text())
 
 
 def planted(segments: int) -> dict[int, tuple[int, int]]:
@@ -64,12 +68,6 @@ def planted(segments: int) -> dict[int, tuple[int, int]]:
     rng = np.random.default_rng([Units.seed, segments])
     homes = zip(rng.integers(0, segments, 1000).tolist(), rng.integers(0, 100, 1000).tolist(), strict=True)
     return dict(enumerate(homes))
-
-
-def block_of(keys: list[int], shape: Shape) -> list[int]:
-    """Return the number of the block of the first layer that each key falls into."""
-    found: list[int] = portable.block_numbers(_hashes(keys), shape.blocks).tolist()
-    return found
 
 
 def _hashes(keys: list[int]) -> np.ndarray[Any, np.dtype[np.uint64]]:

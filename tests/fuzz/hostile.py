@@ -20,6 +20,7 @@ import traceback
 import zlib
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from lakebloom.errors import LakebloomError
 from lakebloom.parquet.inspection import inspect_file
 from lakebloom.store.commits import entry_path
 from lakebloom.store.records import FORMAT_VERSION
+from lakebloom.store.tile_layout import layout_of
 from tests.fuzz.damage import damaged, with_hostile_value
 from tests.index.lake import NAME, Lake
 
@@ -279,11 +281,49 @@ def hostile_lance(index: Index, rng: random.Random) -> str:
     return "survived"
 
 
+def hostile_tile(index: Index, rng: random.Random) -> str:
+    """Tiles that claim other shapes, with files that have exactly the size of these, as sparse as a disk allows."""
+    tree = msgspec.json.decode(msgspec.json.encode(index.commit))
+    segment = rng.choice(tree["segments"])
+    tile = rng.choice(segment["tiles"])
+    others = [each for each in segment["tiles"] if each["column"] == tile["column"]]
+    num_units = rng.choice([1, tile["num_units"], 2047, 2048, 1 << 20, 1 << 31, 1 << 40])
+    num_blocks = rng.choice([1, tile["num_blocks"], 1 << 16, (1 << 31) - 1])
+    layout = layout_of(num_units)
+    size_bytes = layout.file_bytes(num_blocks)
+    for each in others if rng.random() < 0.5 else [tile]:
+        each.update(num_units=num_units, num_blocks=num_blocks)
+        each["parts"] = [{"num_blocks": num_blocks, "file": {**each["parts"][0]["file"], "size_bytes": size_bytes}}]
+        with suppress(OSError), (index.root / each["parts"][0]["file"]["path"]).open("r+b") as file:
+            file.truncate(min(size_bytes, 1 << 42))
+    if rng.random() < 0.5:
+        segment["num_units"] = num_units
+    index.write_commit(msgspec.json.encode(tree), index.commit.version)
+    index.ask_everything()
+    return "survived"
+
+
+def exchanged_tiles(index: Index, rng: random.Random) -> str:
+    """Files of one kind in each other's place: refused, or the right answer."""
+    tiles = sorted(path for path in index.whole if path.suffix == ".tile")
+    first, second = rng.sample(tiles, 2)
+    first.write_bytes(index.whole[second])
+    second.write_bytes(index.whole[first])
+    try:
+        became = index.answers()
+    except LakebloomError:
+        return "refused"
+    assert became == index.right, f"a wrong answer after {first} and {second} were exchanged"
+    return "answered"
+
+
 KINDS: list[tuple[Callable[[Index, random.Random], str], int]] = [
     (damaged_index, 6),
     (hostile_commit, 6),
     (hostile_file, 5),
     (hostile_units, 3),
+    (hostile_tile, 4),
+    (exchanged_tiles, 2),
     (unpacking, 1),
     (hostile_table, 3),
     (hostile_parquet, 6),
