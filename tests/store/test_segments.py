@@ -185,6 +185,13 @@ def test_damage_to_a_tile_is_noticed(storage: Storage) -> None:
         Segment(storage, record, CONFIG).might_contain_any(COLUMN, probe)
 
 
+def test_no_units_have_no_rows(storage: Storage) -> None:
+    """A scan asks each segment for the units of its files, and some segments have none of them."""
+    segment = Segment(storage, write_segment(storage, "s", {7: 5}), CONFIG)
+    nothing = np.empty(0, dtype=np.int64)
+    assert [column.tolist() for column in segment.units.rows(["row_start", "row_group_count"], nothing)] == [[], []]
+
+
 def test_damage_to_a_unit_table_is_noticed(storage: Storage) -> None:
     record = write_segment(storage, "s", {7: 5})
     for table in record.tables:

@@ -200,7 +200,7 @@ def _by_batch(wanted: IntArray) -> Iterator[tuple[int, IntArray]]:
     """Yield each batch that has some of these ascending rows, and their numbers in it."""
     places = wanted // ROWS
     numbers_of, firsts = np.unique(places, return_index=True)
-    ends = np.append(firsts, len(wanted))[1:]
+    ends = [*firsts, len(wanted)][1:]  # none for no rows at all
     for number, first, end in zip(numbers_of.tolist(), firsts, ends, strict=True):
         yield number, wanted[first:end] - number * ROWS
 
