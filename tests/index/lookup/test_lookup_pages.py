@@ -207,7 +207,7 @@ def test_tasks_read_each_row_of_their_units_once(
     for predicate, expected in ((col("k").isin(keys), None), (col("k").is_not_null(), set(range(800)))):
         reads = candidate_reads(snapshot, predicate)
         for target_bytes in (1, 500, 1 << 20):
-            tasks = packed(reads, file_shapes(snapshot), target_bytes)
+            tasks = packed(reads, file_shapes(snapshot, reads), target_bytes)
             assert target_bytes > 500 or len(tasks) > len(reads)
             found = [
                 key
