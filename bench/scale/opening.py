@@ -27,9 +27,9 @@ from lakebloom.store.segments import SegmentWriter
 from lakebloom.store.unit_columns import FILES, UNITS, UnitColumns, facts_schema
 from lakebloom.tables.file_identity import TableFile
 
-KEY = 42
 HOME = 777
 """The unit that has the key."""
+KEY = HOME * 25_000 + 42
 ASK = """
 import json, sys, time
 from lakebloom import Lakebloom, col
@@ -37,7 +37,8 @@ started = time.perf_counter()
 lake = Lakebloom(location=sys.argv[1])
 lake.index("units")
 found, times = [], []
-for key in (-1, 42, 42, -2):
+key = int(sys.argv[2])
+for key in (key + 1, key, key, key + 2):
     found.append(lake.candidates("units", col("k") == key).num_rows)
     times.append(time.perf_counter() - started)
     started = time.perf_counter()
@@ -117,7 +118,11 @@ def _asked(location: Path) -> dict[str, list[float]]:
     root = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}"}
     run = subprocess.run(
-        [sys.executable, "-c", ASK, str(location)], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", ASK, str(location), str(KEY)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     found: dict[str, list[float]] = json.loads(run.stdout)
     assert found["found"] == [0, 1, 1, 0], found

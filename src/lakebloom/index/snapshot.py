@@ -55,7 +55,7 @@ class Compared:
 
     def has(self, file: TableFile) -> bool:
         """Tell whether a file is listed with the same identity."""
-        # A listing is in order as a rule, and few files are asked for.
+        # A listing is in order as a rule, and few files are looked up.
         place = bisect_left(self.listed, file.uri, key=itemgetter(0))
         if place < len(self.listed) and self.listed[place].uri == file.uri:
             return is_same(file, self.listed[place])

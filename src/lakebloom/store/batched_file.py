@@ -1,4 +1,4 @@
-"""Tables of an index in batches, so that a question reads only the rows that it needs.
+"""Tables of an index in batches, so that a query reads only the rows that it needs.
 
     head             an Arrow schema message with the metadata "lakebloom" (the version of the format) and "batches"
     batch 0          an Arrow dictionary, if the schema has one, and an Arrow record batch of ROWS rows
@@ -52,8 +52,7 @@ def write_batched(
 ) -> BatchedRecord:
     """Write a table and return the record of its file."""
     plain = table.schema.remove_metadata()
-    whole = table.replace_schema_metadata(None).combine_chunks()
-    batches = [_batch(whole.slice(start, ROWS), plain) for start in range(0, len(whole), ROWS)]
+    batches = [_batch(table.slice(start, ROWS), plain) for start in range(0, len(table), ROWS)]
     described = np.array([(len(batch), zlib.crc32(batch)) for batch in batches], dtype=_BATCH)
     found = {"lakebloom": str(FORMAT_VERSION), _BATCHES.decode(): described.tobytes().hex(), **(metadata or {})}
     head = plain.with_metadata(found).serialize().to_pybytes()
@@ -67,9 +66,7 @@ def write_batched(
 
 def _batch(rows: pa.Table, schema: pa.Schema) -> bytes:
     """Return the messages after the schema, without the end of the stream."""
-    # Dictionaries are encoded again: those of a slice still have the texts of the whole table.
-    columns = [_own_dictionary(column) for column in rows.columns]
-    (batch,) = pa.table(columns, schema=schema).combine_chunks().to_batches(max_chunksize=ROWS)
+    batch = pa.record_batch([_joined(column.chunks) for column in rows.columns], schema=schema)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:
         writer.write_batch(batch)
@@ -77,9 +74,11 @@ def _batch(rows: pa.Table, schema: pa.Schema) -> bytes:
     return data[len(schema.serialize()) : -len(_END_OF_STREAM)]
 
 
-def _own_dictionary(column: pa.ChunkedArray) -> pa.Array:
-    array = pa.concat_arrays(column.chunks)
-    return array.dictionary_decode().dictionary_encode() if pa.types.is_dictionary(array.type) else array
+def _joined(chunks: list[pa.Array]) -> pa.Array:
+    if not pa.types.is_dictionary(chunks[0].type):
+        return pa.concat_arrays(chunks)
+    # Encoded again: the dictionary of a slice still has the texts of all rows.
+    return pa.concat_arrays([chunk.dictionary_decode() for chunk in chunks]).dictionary_encode()
 
 
 def hex_numbers(numbers: IntArray) -> str:

@@ -1,4 +1,4 @@
-"""The files of a segment, read batch by batch. Only files that a caller asks for become Python objects."""
+"""The files of a segment, read batch by batch. Only files that a caller needs become Python objects."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from lakebloom.sbbf.hashing.buffers import numbers
-from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.store.batched_file import ROWS, BatchedFile, parse_hex_numbers
 from lakebloom.store.unit_columns import FILES, FIRST_UNITS
-from lakebloom.tables.file_columns import FileColumns, whole_numbers
+from lakebloom.tables.file_columns import FileColumns, text_scalar, whole_numbers
 from lakebloom.tables.file_identity import TableFile
 
 if TYPE_CHECKING:
@@ -109,10 +108,9 @@ def _taken(batch: pa.RecordBatch, rows: IntArray) -> pa.RecordBatch:
 def _columns(batch: pa.RecordBatch) -> FileColumns:
     import pyarrow.compute as pc
 
-    nothing = plain_array([""], pa.string())[0]  # a Python string would make PyArrow import pandas
-    uris = pc.binary_join_element_wise(batch["directory"].cast(pa.string()), batch["name"], nothing)
+    parts = (batch[name].cast(pa.large_string()) for name in ("directory", "name"))
     return FileColumns(
-        uris.cast(pa.large_string()),
+        pc.binary_join_element_wise(*parts, text_scalar("")),
         numbers(batch["size_bytes"], 8),
         numbers(batch["mtime_ms"], 8),
         batch["tag"].cast(pa.large_string()),

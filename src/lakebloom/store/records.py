@@ -44,7 +44,7 @@ class FileRecord(Record, frozen=True):
 
 
 class BatchedRecord(FileRecord, frozen=True):
-    """A table of a segment in batches, of which a question reads only some (``batched_file``)."""
+    """A table of a segment in batches, of which a query reads only some (``batched_file``)."""
 
     head_bytes: int
     """The size of the head, which describes the batches."""

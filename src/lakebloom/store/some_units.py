@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lakebloom.sbbf.hashing.buffers import bits, numbers
+from lakebloom.sbbf.hashing.buffers import bits, numbers_or
 from lakebloom.store.unit_bounds import unit_bounds
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class SomeUnits:
     def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
         """Return the number of NULLs of each unit, and whether it is known."""
         (counts,) = self._table.facts(self._columns[column], ["null_count"], self._units)
-        return numbers(counts.fill_null(0), 8), bits(counts.is_valid())
+        return numbers_or(counts, 8, 0), bits(counts.is_valid())
 
     def bounds(self, column: ColumnPath) -> UnitBounds:
         """Return the bounds of each unit's values."""

@@ -1,6 +1,6 @@
 """Which units can hold a value of a range, by the bounds of all units.
 
-Bounds become 64-bit integers in the order of the values, so that one comparison of arrays answers a question: floats by
+Bounds become 64-bit integers in the order of the values, so that one comparison of arrays answers a query: floats by
 their bits, strings and binaries by eight bytes behind what all bounds have in common. Strings with equal eight bytes
 are then compared as a whole. Wide decimals are compared by Arrow.
 

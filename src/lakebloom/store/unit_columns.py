@@ -18,9 +18,11 @@ import numpy as np
 import pyarrow as pa
 
 from lakebloom.errors import InvalidArgumentError
+from lakebloom.sbbf.hashing.buffers import numbers as numbers_of
 from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.store.batched_file import ROWS, hex_numbers, write_batched
 from lakebloom.store.min_max import BoundValue, bound_type
+from lakebloom.tables.file_columns import text_scalar, whole_numbers
 from lakebloom.tables.file_identity import TableFile
 from lakebloom.tuning import CACHED_SCHEMAS
 
@@ -148,12 +150,11 @@ class UnitColumns(NamedTuple):
         """Return the units of several segments, one after the other."""
         moved, before = [], 0
         for part in parts:
-            firsts = part.files["first_unit"].to_numpy() + before
-            moved.append(_with_first_units(part.files, firsts))
+            moved.append(_with_first_units(part.files, part._first_units() + before))
             before += len(part.units)
         facts = zip(*(part.facts for part in parts), strict=True)
         return cls(
-            pa.concat_tables(moved).unify_dictionaries(),
+            pa.concat_tables(moved),
             pa.concat_tables([part.units for part in parts]),
             tuple(map(pa.concat_tables, facts)),
         )
@@ -162,19 +163,23 @@ class UnitColumns(NamedTuple):
         """Return some of the units. A file without any is left out."""
         if keep.all():
             return self
-        mask = pa.array(keep)
-        firsts = self.files["first_unit"].to_numpy()
+        mask = _bits(keep)
+        firsts = self._first_units()
         ends = np.append(firsts[1:], len(self.units))
         before = np.concatenate([[0], np.cumsum(keep)])
         left = np.flatnonzero(before[ends] > before[firsts])
-        files = _with_first_units(self.files.take(pa.array(left)), before[firsts][left])
+        files = _with_first_units(self.files.take(whole_numbers(left)), before[firsts][left])
         return UnitColumns(files, self.units.filter(mask), tuple(facts.filter(mask) for facts in self.facts))
+
+    def _first_units(self) -> IntArray:
+        chunks = self.files["first_unit"].chunks
+        return np.concatenate([np.empty(0, np.int64), *(numbers_of(chunk, 4) for chunk in chunks)])
 
     def with_tiles(self, column: int, numbers: IntArray) -> UnitColumns:
         """Return the units with these tiles for a column, NO_TILE for none."""
         facts = self.facts[column]
         field = facts.schema.field("tile")
-        tiles = pa.array(numbers.astype(np.int32), field.type, mask=numbers == NO_TILE)
+        tiles = _int32s(numbers, numbers != NO_TILE)
         changed = facts.set_column(facts.schema.get_field_index("tile"), field, tiles)
         return self._replace(facts=(*self.facts[:column], changed, *self.facts[column + 1 :]))
 
@@ -185,13 +190,15 @@ class UnitColumns(NamedTuple):
 
         if not len(self.files):
             return "", ""
-        joined = pc.binary_join_element_wise(self.files["directory"].cast(pa.string()), self.files["name"], "")
-        ends = pc.min_max(joined).as_py()
-        return ends["min"], ends["max"]
+        ends = []
+        for run in self.files.select(["directory", "name"]).to_batches(max_chunksize=ROWS):
+            parts = (run[name].cast(pa.large_string()) for name in ("directory", "name"))
+            ends.append(pc.min_max(pc.binary_join_element_wise(*parts, text_scalar(""))).as_py())
+        return min(each["min"] for each in ends), max(each["max"] for each in ends)
 
     def write(self, storage: Storage, folder: str, labels: Sequence[str]) -> tuple[BatchedRecord, ...]:
         """Write all tables into a directory: the files, the facts of each column under its label, the units last."""
-        firsts = self.files["first_unit"].to_numpy()[::ROWS].astype(np.int64)
+        firsts = self._first_units()[::ROWS]
         files = write_batched(storage, f"{folder}/files.arrow", self.files, {FIRST_UNITS: hex_numbers(firsts)})
         facts = [
             write_batched(storage, f"{folder}/{label}.facts.arrow", table)
@@ -202,7 +209,7 @@ class UnitColumns(NamedTuple):
 
 def _with_first_units(files: pa.Table, numbers: IntArray) -> pa.Table:
     field = FILES.field("first_unit")
-    return files.set_column(files.schema.get_field_index("first_unit"), field, pa.array(numbers, field.type))
+    return files.set_column(files.schema.get_field_index("first_unit"), field, _int32s(numbers))
 
 
 def _table(columns: list[list[Any]], schema: pa.Schema) -> pa.Table:
@@ -212,4 +219,23 @@ def _table(columns: list[list[Any]], schema: pa.Schema) -> pa.Table:
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_dictionary(kind):
         return plain_array(values, pa.string()).dictionary_encode()
-    return pa.array(values, kind) if None in values else plain_array(values, kind)
+    if None not in values:
+        return plain_array(values, kind)
+    known = next((value for value in values if value is not None), None)
+    if known is None:
+        return pa.nulls(len(values), kind)
+    # Any known value for the unknown ones, and a bitmap that says so: ``pa.array`` would load pandas.
+    filled = plain_array([known if value is None else value for value in values], kind)
+    valid = _bits(np.fromiter((value is not None for value in values), np.bool_, len(values))).buffers()[1]
+    return pa.Array.from_buffers(kind, len(values), [valid, *filled.buffers()[1:]])
+
+
+def _bits(truths: BoolArray) -> pa.Array:
+    packed = pa.py_buffer(np.packbits(truths, bitorder="little"))
+    return pa.Array.from_buffers(pa.bool_(), len(truths), [None, packed])
+
+
+def _int32s(values: IntArray, valid: BoolArray | None = None) -> pa.Array:
+    data = pa.py_buffer(values.astype("<i4"))
+    bitmap = None if valid is None or valid.all() else _bits(valid).buffers()[1]
+    return pa.Array.from_buffers(pa.int32(), len(values), [bitmap, data])

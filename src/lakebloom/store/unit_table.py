@@ -1,6 +1,6 @@
 """The units of a segment: which rows of which file each unit covers, and facts about its columns.
 
-Nothing is read before it is needed. A question about a few units reads the batches that these are in. What is needed of
+Nothing is read before it is needed. A query about a few units reads the batches that these are in. What is needed of
 all units becomes an array, once. ``unit_columns`` has the tables.
 
 ``tile`` is the number of the tile that contains the unit's filter for a column: the j-th unit that names tile k is unit
@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakebloom.errors import UnsupportedTypeError
-from lakebloom.sbbf.hashing.buffers import bits, numbers
+from lakebloom.sbbf.hashing.buffers import bits, numbers_or
 from lakebloom.store.batched_file import ROWS, BatchedFile
 from lakebloom.store.file_table import FileTable
 from lakebloom.store.files import corrupt
@@ -206,8 +206,7 @@ def _by_batch(wanted: IntArray) -> Iterator[tuple[int, IntArray]]:
 
 
 def _filled(column: pa.Array, for_null: int) -> IntArray:
-    column = column.fill_null(for_null) if column.null_count else column
-    return numbers(column, column.type.bit_width // 8)
+    return numbers_or(column, column.type.bit_width // 8, for_null)
 
 
 def _joined(batches: Iterator[IntArray]) -> IntArray:

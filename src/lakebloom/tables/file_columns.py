@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
     IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
-__all__ = ["FileColumns", "FileRuns", "texts", "whole_numbers"]
+__all__ = ["FileColumns", "FileRuns", "text_scalar", "texts", "whole_numbers"]
 
 _UNSENDABLE = ""
 
@@ -78,9 +78,9 @@ class FileColumns(NamedTuple):
         """Tell for each file whether it is the one in the same row of ``now``, as ``file_identity.is_same`` does."""
         import pyarrow.compute as pc
 
-        nothing = texts([""])[0]  # a Python string would make PyArrow import pandas
-        unknown = pc.or_(pc.equal(self.tags, nothing), pc.equal(now.tags, nothing))
-        tags = pc.or_(pc.equal(self.tags, now.tags), unknown)
+        nothing = text_scalar("")
+        empty = pc.or_(pc.equal(self.tags, nothing), pc.equal(now.tags, nothing))
+        tags = pc.or_(pc.equal(self.tags, now.tags), empty)
         uris = pc.equal(self.uris, now.uris)
         same: BoolArray = bits(pc.and_(uris, tags)) & (self.sizes == now.sizes) & (self.times == now.times)
         return same
@@ -110,6 +110,11 @@ def texts(values: list[str]) -> pa.Array:
     offsets = np.zeros(len(values) + 1, dtype=np.int64)
     np.cumsum(sizes, out=offsets[1:])
     return pa.Array.from_buffers(pa.large_string(), len(values), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def text_scalar(value: str) -> pa.Scalar:
+    """Return a large_string; a str given to a function of Arrow would load pandas."""
+    return texts([value])[0]
 
 
 def whole_numbers(values: IntArray) -> pa.Array:

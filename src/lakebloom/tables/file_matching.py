@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebloom.sbbf.hashing.buffers import numbers
+from lakebloom.sbbf.hashing.buffers import numbers_or
 from lakebloom.tables.file_columns import FileColumns
 
 if TYPE_CHECKING:
@@ -91,10 +91,9 @@ class Listing:
 
     def _looked_up(self, uris: pa.Array | pa.ChunkedArray, low: int, high: int) -> IntArray:
         """Find URIs in a part of the listing."""
-        found = pc.index_in(uris, value_set=self._columns.uris.slice(low, high - low)).fill_null(ABSENT - low)
-        if isinstance(found, pa.ChunkedArray):
-            return np.concatenate([numbers(chunk, 4) for chunk in found.chunks]) + low
-        return numbers(found, 4) + low
+        found = pc.index_in(uris, value_set=self._columns.uris.slice(low, high - low))
+        chunks = found.chunks if isinstance(found, pa.ChunkedArray) else [found]
+        return np.concatenate([numbers_or(chunk, 4, ABSENT - low) for chunk in chunks]) + low
 
     def _same(self, run: FileColumns, places: IntArray) -> BoolArray:
         same = np.zeros(run.num_rows, dtype=np.bool_)

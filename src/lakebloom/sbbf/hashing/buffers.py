@@ -44,6 +44,12 @@ def numbers(array: pa.Array, width: int) -> np.ndarray[tuple[int], np.dtype[np.i
     return fixed_rows(array, width).view(f"<i{width}")[:, 0].astype(np.int64, copy=False)
 
 
+def numbers_or(array: pa.Array, width: int, for_null: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return such an array with another number for NULLs. ``fill_null`` would load pandas."""
+    values, valid = numbers(array, width), validity(array)
+    return values if valid is None else np.where(valid, values, for_null)
+
+
 def without_nulls(rows: ByteArray, array: pa.Array) -> ByteArray:
     """Return the rows with zeros for NULLs, whose memory is undefined."""
     valid = validity(array)

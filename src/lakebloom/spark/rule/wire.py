@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from lakebloom.index.maintain.auto_refresh import Written
 from lakebloom.index.query.explain import DescribedScan, Note, Seen, UnprunedJoin
 from lakebloom.index.query.scans import Reading
-from lakebloom.tables.file_columns import whole_numbers
+from lakebloom.tables.file_columns import text_scalar, whole_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -256,12 +256,8 @@ def file_lines(runs: Iterable[FileColumns]) -> str:
 
 
 def _lines(files: FileColumns) -> str:
-    etags = pc.if_else(pc.starts_with(files.uris, "file:"), _text(""), files.tags)  # Hadoop knows no inodes
+    etags = pc.if_else(pc.starts_with(files.uris, "file:"), text_scalar(""), files.tags)  # Hadoop knows no inodes
     sizes, times = (whole_numbers(column).cast(pa.large_string()) for column in (files.sizes, files.times))
-    ended = pc.binary_join_element_wise(etags, _text(""), _text("\0"))
-    lines = pc.binary_join_element_wise(files.uris, sizes, times, ended, _text("\t"))
+    ended = pc.binary_join_element_wise(etags, text_scalar(""), text_scalar("\0"))
+    lines = pc.binary_join_element_wise(files.uris, sizes, times, ended, text_scalar("\t"))
     return "".join(lines.to_pylist())
-
-
-def _text(value: str) -> pa.Scalar:
-    return pa.scalar(value, pa.large_string())

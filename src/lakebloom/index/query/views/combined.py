@@ -19,7 +19,7 @@ from lakebloom.index.query.views.file_bounds import FileBounds
 from lakebloom.predicate.tree import And, Not, Or, operands
 from lakebloom.predicate.tree import columns as columns_of
 from lakebloom.sbbf.hashing.buffers import numbers
-from lakebloom.tables.file_columns import FileColumns, whole_numbers
+from lakebloom.tables.file_columns import FileColumns, text_scalar, whole_numbers
 from lakebloom.tables.file_matching import ABSENT
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _distinct(snapshots: Sequence[Snapshot]) -> tuple[DistinctFiles, list[IntArr
         *(whole_numbers(column).cast(pa.large_string()) for column in (chosen.sizes, chosen.times)),
         chosen.uris,
         chosen.tags,
-        pa.scalar("\t", pa.large_string()),
+        text_scalar("\t"),
     )
     numbered = numbers(identities.dictionary_encode().indices, 4)
     firsts = np.unique(numbered, return_index=True)[1]
