@@ -96,6 +96,9 @@ def test_units_of_several_batches(storage: Storage, count: int, units_a_file: in
     assert starts.tolist() == [units[i].row_start for i in chosen.tolist()]
     assert bytes_.tolist() == [-1 if i % 2 else 7 for i in chosen.tolist()]
     assert segment.units.file_numbers.tolist() == [i // units_a_file for i in range(count)]
+    nothing = np.empty(0, dtype=np.int64)
+    assert segment.units.files.rows(segment.units.files.of_units(nothing)) == []
+    assert [column.tolist() for column in segment.units.rows(["row_start", "row_group_count"], nothing)] == [[], []]
     counts, known = segment.units.null_counts(0)
     assert [int(n) if k else None for n, k in zip(counts, known, strict=True)] == [i % 5 or None for i in range(count)]
     low, high = segment.units.bounds(0)
