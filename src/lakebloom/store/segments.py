@@ -189,12 +189,13 @@ class Segment:
 
     def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
         """Tell for each unit whether it may contain a value with one of these distinct hashes."""
+        tiles = self.tiles(column)
+        for layers in tiles.values():
+            if layers[0].tile.num_units == self.num_units:
+                return which_hold_any(layers, hashes)  # one tile has all units
         keep: BoolArray = np.ones(self.num_units, dtype=np.bool_)  # also where a unit has no tile
-        for tile_number, layers in self.tiles(column).items():
-            hit = which_hold_any(layers, hashes)
-            if len(hit) == len(keep):
-                return hit  # one tile has all units
-            keep[self.members(column, tile_number)] = hit
+        for tile_number, layers in tiles.items():
+            keep[self.members(column, tile_number)] = which_hold_any(layers, hashes)
         return keep
 
     def which(self, column: ColumnPath, hashes: HashArray, units: np.ndarray[Any, np.dtype[np.int64]]) -> BoolArray:

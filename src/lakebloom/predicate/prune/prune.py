@@ -197,6 +197,17 @@ class _Answer(NamedTuple):
     """How many units the filters are expected to keep without need."""
     why_unread: Reason | None = None
     """Why filters were not read though there were units left."""
+    counts: tuple[int, int, int] | None = None
+    """How many units are open, kept and dropped by bounds, if all arrays are about open units only and were counted.
+    Each look at a million units takes as long as a quarter of the probe."""
+
+    def among(self, open_units: BoolArray) -> _Answer:
+        """Return the same about open units only, and counted."""
+        if self.counts is not None:
+            return self
+        kept, by_bounds = open_units & self.kept, open_units & self.by_bounds
+        tested, left, dropped = (int(np.count_nonzero(units)) for units in (open_units, kept, by_bounds))
+        return self._replace(kept=kept, by_bounds=by_bounds, counts=(tested, left, dropped))
 
 
 class _Pruning:
@@ -259,23 +270,18 @@ class _Pruning:
         if isinstance(plan, Reason):
             self.unused.append(Unused(leaf.part, leaf.column, plan))
             return open_units
-        answer = self._answer(leaf, plan, open_units)
-        kept = open_units & answer.kept
-        tested = int(np.count_nonzero(open_units))
-        dropped = tested - int(np.count_nonzero(kept))
-        if answer.why_unread is not None and not dropped:
+        answer = self._answer(leaf, plan, open_units).among(open_units)
+        assert answer.counts is not None
+        tested, kept, by_bounds = answer.counts
+        if answer.why_unread is not None and tested == kept:
             self.unused.append(Unused(leaf.part, leaf.column, answer.why_unread))
             return open_units
-        by_bounds = open_units & answer.by_bounds
         self.used.append(
-            Used(
-                *(leaf.part, plan.column, tested, dropped, answer.false_positives),
-                dropped_by_bounds=int(np.count_nonzero(by_bounds)),
-            )
+            Used(leaf.part, plan.column, tested, tested - kept, answer.false_positives, dropped_by_bounds=by_bounds)
         )
-        self.units.append((open_units, kept))
-        self.by_bounds.append(by_bounds)
-        return kept
+        self.units.append((open_units, answer.kept))
+        self.by_bounds.append(answer.by_bounds)
+        return answer.kept
 
     def _plan(self, leaf: Leaf) -> _Plan | Reason:
         """Return how to decide a leaf, or the reason why it cannot be decided. Reads nothing."""
@@ -313,7 +319,7 @@ class _Pruning:
         return -math.expm1(num_hashes * math.log1p(-self._filters.false_positive_rate(column)))
 
     def _answer(self, leaf: Leaf, plan: _Plan, open_units: BoolArray) -> _Answer:
-        nothing = np.zeros_like(open_units)
+        nothing = np.zeros(len(open_units), dtype=np.bool_)
         match leaf:
             case Never() | OneOf(values=()):
                 return _Answer(nothing, nothing)
@@ -355,7 +361,8 @@ class _Pruning:
 
     def _probe_first(self, plan: _Plan, probes: Probes, open_units: BoolArray) -> _Answer:
         """Look for few values among very many units: in the filters first, then in the bounds of units that passed."""
-        passed = np.flatnonzero(open_units & self._filters.might_contain_any(plan.column, probes.hashes))
+        passed = np.flatnonzero(self._filters.might_contain_any(plan.column, probes.hashes))
+        passed = passed[open_units[passed]]
         possible = np.ones(len(passed), dtype=np.bool_)
         inside = possible
         if len(passed):
@@ -363,11 +370,14 @@ class _Pruning:
             possible = ~_entirely_null(facts, plan.column)
             bounds = facts.bounds(plan.column)
             inside = possible if bounds is None else bounds.holding(probes.values, possible)[0]
-        kept, by_bounds = np.zeros_like(open_units), np.zeros_like(open_units)
-        kept[passed[possible & inside]] = True
-        by_bounds[passed[possible & ~inside]] = True
-        expected = int(np.count_nonzero(open_units)) * self._false_positives(plan.column, len(probes.hashes))
-        return _Answer(kept, by_bounds, expected)
+        left, outside = passed[possible & inside], passed[possible & ~inside]
+        # Memory that is zero from the start costs nothing until it is written.
+        kept, by_bounds = (np.zeros(len(open_units), dtype=np.bool_) for _ in range(2))
+        kept[left] = True
+        by_bounds[outside] = True
+        tested = int(np.count_nonzero(open_units))
+        expected = tested * self._false_positives(plan.column, len(probes.hashes))
+        return _Answer(kept, by_bounds, expected, counts=(tested, len(left), len(outside)))
 
 
 def _entirely_null(facts: UnitFacts, column: ColumnPath) -> BoolArray:
