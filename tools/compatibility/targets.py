@@ -29,6 +29,7 @@ AREAS = {
         "tests/tables/parquet/test_calendars.py",
         "tests/tables/parquet/test_columns.py",
         "tests/tables/parquet/test_inferred_schema.py",
+        "tests/tables/parquet/test_pages.py",
         "tests/tables/parquet/test_spark.py",
         "tests/tables/test_columns.py",
     ),
@@ -55,6 +56,7 @@ AREAS = {
         "tests/spark/test_column_sampling.py",
         "tests/spark/test_error_cause.py",
         "tests/spark/test_interruptible.py",
+        "tests/spark/test_merge.py",
         "tests/spark/test_session_state.py",
     ),
     "storage, command line": (

@@ -12,7 +12,7 @@ import pytest
 from lakebloom import BloomIndexConfig, col, errors
 from lakebloom.index.build import task
 from lakebloom.predicate.prune import row_groups
-from lakebloom.tables.listing.listing import stat_file
+from lakebloom.tables.listing.listing import look_again
 from lakebloom.tables.parquet.columns import ParquetColumns
 from lakebloom.tables.parquet.rows import OpenFile, TableRows
 from tests.index.lake import NAME, Lake, assert_answers, questions
@@ -88,13 +88,13 @@ class Watch:
                     watch.reached("between its rows", self._uri)
 
         monkeypatch.setattr(task, "ParquetColumns", Watched)
-        monkeypatch.setattr(task, "stat_file", self._stat)
+        monkeypatch.setattr(task, "look_again", self._look)
 
-    def _stat(self, uri: str, options: dict[str, str]) -> object:
-        if uri == self._uri:
+    def _look(self, file: TableFile, options: dict[str, str]) -> TableFile | None:
+        if file.uri == self._uri:
             self._looks += 1
-            self.reached("before it is looked at" if self._looks == 1 else "after them", uri)
-        return stat_file(uri, options)
+            self.reached("before it is looked at" if self._looks == 1 else "after them", file.uri)
+        return look_again(file, options)
 
     def reached(self, moment: str, uri: str) -> None:
         if uri == self._uri and moment == self._moment and not self.done:
