@@ -181,7 +181,9 @@ def questions(keys: Iterable[int]) -> list[Question]:
         Question((col("k") == first) | (col("s") == "s1"), lambda row: row["k"] == first or row["s"] == "s1"),
         Question(col("n") == 77, lambda row: row["n"] == 77),
         Question(col("n") == 2, lambda row: row["n"] == 2),
-        Question((col("k") > first) & (col("s") < "s5"), lambda row: (row["k"] or 0) > first and "" < (row["s"] or "") < "s5"),
+        Question(
+            (col("k") > first) & (col("s") < "s5"), lambda row: (row["k"] or 0) > first and "" < (row["s"] or "") < "s5"
+        ),
         Question(col("s").startswith("s4"), lambda row: (row["s"] or "").startswith("s4")),
     ]
 

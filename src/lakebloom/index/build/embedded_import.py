@@ -106,7 +106,7 @@ class _File:
     ) -> None:
         self._uri, self._footer, self._paths, self._source, self._plan = uri, footer, paths, source, plan
         self._metadata = footer.metadata
-        self.shapes = row_group_shapes(self._metadata)
+        self.shapes = row_group_shapes(footer)
         self.bytes_read: int = self._metadata.serialized_size
 
     def take(self, column: ColumnSpec) -> list[ImportedFilter]:

@@ -20,7 +20,7 @@ from lakebloom.tables.column_spec import ColumnSpec
 from lakebloom.tables.columns import ColumnPath, arrow_type, format_name
 from lakebloom.tables.parquet.batches import plan_batches
 from lakebloom.tables.parquet.calendars import require_trusted, trusted_values
-from lakebloom.tables.parquet.footer import read_arrow_footer
+from lakebloom.tables.parquet.footer import ArrowFooter, read_arrow_footer
 from lakebloom.tables.parquet.open import open_source, page_bytes, parquet_file, reading
 from lakebloom.tables.parquet.pages.file_pages import FilePages
 from lakebloom.tables.parquet.pages.locations import UnpagedError
@@ -94,7 +94,7 @@ class ParquetColumns:
                 first = parquet_file(uri, self._source, self._footer)
                 self._metadata = self._footer.metadata
                 self._readers: dict[tuple[str, ...], pq.ParquetFile] = {(): first}
-                self.row_groups = row_group_shapes(self._metadata)
+                self.row_groups = row_group_shapes(self._footer)
                 paths = first.reader.column_paths
             self._leaves = [self._find(column, first, paths, access.case_sensitive) for column in columns]
             self._footer.require_plain(uri, [leaf.number for leaf in self._leaves if leaf is not None], _IN_CLEAR)
@@ -213,13 +213,15 @@ class ParquetColumns:
         return _Leaf(tuple(paths[number]), number, family, trusted_values(family, self._metadata.metadata))
 
 
-def row_group_shapes(metadata: Any) -> tuple[RowGroupShape, ...]:
-    """Return the row groups that a footer (pyarrow's FileMetaData) names."""
+def row_group_shapes(footer: ArrowFooter) -> tuple[RowGroupShape, ...]:
+    """Return the row groups that a footer names."""
     shapes, start = [], 0
-    is_wide = metadata.num_row_groups * metadata.num_columns > _MANY_CHUNKS
+    metadata = footer.metadata
+    # The place of an encrypted column is a secret, and Arrow must not be asked for it.
+    is_unknown = bool(footer.encrypted) or metadata.num_row_groups * metadata.num_columns > _MANY_CHUNKS
     for i in range(metadata.num_row_groups):
         group = metadata.row_group(i)
-        shapes.append(RowGroupShape(start, group.num_rows, *((None, None) if is_wide else _byte_range(group))))
+        shapes.append(RowGroupShape(start, group.num_rows, *((None, None) if is_unknown else _byte_range(group))))
         start += group.num_rows
     return tuple(shapes)
 
@@ -227,15 +229,12 @@ def row_group_shapes(metadata: Any) -> tuple[RowGroupShape, ...]:
 def _byte_range(group: Any) -> tuple[int, int] | tuple[None, None]:
     """Return where the pages of all columns lie. Writers may put columns in any order."""
     starts, stops = [], []
-    try:
-        for number in range(group.num_columns):
-            chunk = group.column(number)
-            # A dictionary comes first; some writers record offset 0 where there is none.
-            start = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
-            starts.append(start)
-            stops.append(start + chunk.total_compressed_size)
-    except (OSError, pa.ArrowException):
-        return None, None  # the place of an encrypted column is a secret
+    for number in range(group.num_columns):
+        chunk = group.column(number)
+        # A dictionary comes first; some writers record offset 0 where there is none.
+        start = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
+        starts.append(start)
+        stops.append(start + chunk.total_compressed_size)
     if not starts or min(starts) <= 0 or min(stop - start for start, stop in zip(starts, stops, strict=True)) < 0:
         return None, None
     return min(starts), max(stops)
