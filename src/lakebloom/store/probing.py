@@ -149,8 +149,9 @@ def _all_units(num_units: int, slots: IntArray | None = None) -> HashArray:
 
 def _and_layers(layers: Layers, hashes: HashArray, passed: HashArray) -> None:
     """Clear the bits of units, [num_hashes, words], that cannot hold a hash."""
-    # In numpy, probing one hash in a tile costs about as much as hashing 32 values.
-    kernels = choose(0 if len(hashes) <= FEW_HASHES else 32 * len(hashes))
+    # In numpy, probing one hash in a tile costs about as much as hashing 32 values, plus one for every 16 units.
+    weight = 32 + layers[0].tile.num_units // 16
+    kernels = choose(0 if len(hashes) <= FEW_HASHES else weight * len(hashes))
     left = np.arange(len(hashes))
     for number, layer in enumerate(layers):
         if number > 0:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["and_planes", "crc32_of_pieces", "from_planes", "plane_numbers", "to_planes"]
 
+_SHORT_PLANE = 512
+"""Planes of up to so many bytes are gathered for many values at once; longer ones are quicker one by one."""
 _SALTS = np.array(SALTS, dtype=np.uint32)
 _FIRST_PLANES = 32 * np.arange(len(SALTS), dtype=np.int64)
 
@@ -63,20 +65,32 @@ def and_planes(
     is_first: bool,
 ) -> None:
     """AND the planes of each hash into a row of ``passed``; see ``Kernels.and_planes``."""
-    words = passed.shape[1]
+    size = 8 * passed.shape[1]
     starts = places * piece_bits + plane_numbers(hashes) * plane_bits
-    if not (starts & 7).any():
-        for at, i in zip((starts >> 3).tolist(), order.tolist(), strict=True):
-            for place in at:
-                passed[i] &= rows[place : place + 8 * words].view("<u8")
+    if size > _SHORT_PLANE:
+        _and_long(rows, starts, order, passed)
         return
-    data = rows.data
+    step = max(1, GATHERED_BYTES // (8 * size))
+    for first in range(0, len(order), step):
+        some = slice(first, first + step)
+        at, shifts = starts[some, :, None] >> 3, (starts[some, :, None] & 7).astype(np.uint8)
+        planes = rows[at + np.arange(size)]
+        if shifts.any():
+            # The rest of each byte is in the next one. A shift by 8 gives 0 in numpy as well.
+            planes = (planes >> shifts) | (rows[at + np.arange(1, size + 1)] << (np.uint8(8) - shifts))
+        passed[order[some]] &= np.bitwise_and.reduce(planes, axis=1).view("<u8")
+
+
+def _and_long(rows: ByteArray, starts: OffsetArray, order: OffsetArray, passed: HashArray) -> None:
+    """AND planes one by one."""
+    size = 8 * passed.shape[1]
     for bits, i in zip(starts.tolist(), order.tolist(), strict=True):
-        left = int.from_bytes(passed[i].tobytes(), "little")
         for bit in bits:
-            at = bit >> 3
-            left &= int.from_bytes(data[at : at + 8 * words + 1], "little") >> (bit & 7)
-        passed[i] = np.frombuffer(left.to_bytes(8 * words, "little"), dtype="<u8")
+            plane = rows[bit >> 3 : (bit >> 3) + size + 1]
+            shift = np.uint8(bit & 7)
+            if shift:
+                plane = (plane[:-1] >> shift) | (plane[1:] << np.uint8(8 - shift))
+            passed[i] &= np.ascontiguousarray(plane[:size]).view("<u8")
 
 
 def crc32_of_pieces(pieces: ByteArray, size: int, numbers: OffsetArray, seed: int, out: WordArray) -> None:
