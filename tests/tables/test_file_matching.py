@@ -39,7 +39,7 @@ def test_as_files_are_compared_one_by_one(
     """Also if files are known several times, and whatever the order is."""
     if in_order:
         known, listed = sorted(known), sorted(listed)
-    places, same = Listing(listed).match(runs(known, length), len(known))
+    places, same = Listing.of(listed).match(runs(known, length), len(known))
     by_uri = {file.uri: number for number, file in enumerate(listed)}
     assert places.tolist() == [by_uri.get(file.uri, ABSENT) for file in known]
     assert same.tolist() == [is_same(file, listed[by_uri[file.uri]] if file.uri in by_uri else None) for file in known]
@@ -50,7 +50,7 @@ def test_a_listing_that_lost_and_got_some_files(known: list[TableFile], gone: se
     known = sorted(known)
     left = [file for number, file in enumerate(known) if number not in gone]
     listed = sorted({file.uri: file for file in [*came, *left]}.values())
-    same = Listing(listed).match(runs(known, 4), len(known)).same
+    same = Listing.of(listed).match(runs(known, 4), len(known)).same
     now = {file.uri: file for file in listed}
     assert same.tolist() == [is_same(file, now.get(file.uri)) for file in known]
 
@@ -69,7 +69,7 @@ def test_a_name_that_is_not_unicode_is_never_known(others: list[str]) -> None:
     """Local disks have such names; an index cannot."""
     listed = [TableFile(uri, 1, 1) for uri in ["file:///t/\udcfe", *others]]
     known = [TableFile("file:///t/a", 1, 1)]
-    places, same = Listing(listed).match(runs(known, 1), 1)
+    places, same = Listing.of(listed).match(runs(known, 1), 1)
     assert same.tolist() == ["file:///t/a" in others]
     assert places.tolist() == ([1] if "file:///t/a" in others else [ABSENT])
 
@@ -80,8 +80,8 @@ def test_many_files_in_every_order() -> None:
     shuffled = [files[i] for i in np.random.default_rng(1).permutation(len(files))]
     changed = [file._replace(tag="other") if number % 7 == 0 else file for number, file in enumerate(shuffled)]
     for given_files in (files, listed, shuffled):
-        places, same = Listing(listed).match(runs(given_files, 512), len(files))
+        places, same = Listing.of(listed).match(runs(given_files, 512), len(files))
         assert same.all()
         assert [listed[place] for place in places.tolist()] == given_files
-    assert Listing(listed).match(runs(changed, 512), len(files)).same.tolist() == [i % 7 != 0 for i in range(5000)]
-    assert Listing(shuffled).match(runs(changed, 512), len(files)).same.sum() == sum(i % 7 != 0 for i in range(5000))
+    assert Listing.of(listed).match(runs(changed, 512), len(files)).same.tolist() == [i % 7 != 0 for i in range(5000)]
+    assert Listing.of(shuffled).match(runs(changed, 512), len(files)).same.sum() == sum(i % 7 != 0 for i in range(5000))

@@ -35,7 +35,7 @@ class Compared:
 
     def __init__(self, files: IndexedFiles, listed: Sequence[TableFile]) -> None:
         self.listed = listed
-        self.matched: Matched = files.match(Listing(listed))
+        self.matched: Matched = files.match(Listing.of(listed))
         """Of the rows of ``files``."""
         self.known: BoolArray = np.zeros(len(listed), dtype=np.bool_)
         """For each listed file whether it is indexed."""

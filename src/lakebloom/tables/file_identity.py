@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LOGGED",
+    "NS_PER_MS",
     "OBJECT_SCHEMES",
     "TableFile",
     "comparable_mtime_ms",
@@ -43,6 +44,7 @@ __all__ = [
     "is_same",
     "local_changed_ns",
     "local_file",
+    "local_tag",
     "spark_file",
     "unlike",
 ]
@@ -52,7 +54,7 @@ OBJECT_SCHEMES = frozenset({"s3", "gs", "az", "abfs", "memory"})
 LOGGED = "log"
 """The tag of a file of a table with a log. Such files are written once, and the log's time is not that of the disk."""
 _WEAK_ETAG = "W/"
-_NS_PER_MS = 1_000_000
+NS_PER_MS = 1_000_000
 
 
 class _Identity(NamedTuple):
@@ -109,8 +111,12 @@ def unlike(known: Mapping[str, TableFile], listed: Iterable[TableFile]) -> list[
 
 def local_file(uri: str, status: os.stat_result) -> TableFile:
     """Return the identity of a file on local disk. ``local_changed_ns`` reads the tag."""
-    mtime_ms, rest_ns = divmod(status.st_mtime_ns, _NS_PER_MS)
-    return TableFile(uri, status.st_size, mtime_ms, f"{status.st_ino:x}.{status.st_ctime_ns:x}.{rest_ns:x}")
+    return TableFile(uri, status.st_size, status.st_mtime_ns // NS_PER_MS, local_tag(status))
+
+
+def local_tag(status: os.stat_result) -> str:
+    """Return the tag of a file on local disk."""
+    return f"{status.st_ino:x}.{status.st_ctime_ns:x}.{status.st_mtime_ns % NS_PER_MS:x}"
 
 
 def local_changed_ns(tag: str) -> int:
@@ -129,7 +135,7 @@ def changed_ms(file: TableFile) -> int:
     (5, 5000)
     """
     has_inode = file.tag and file.uri.startswith("file:") and not is_logged(file)
-    inode_ms = local_changed_ns(file.tag) // _NS_PER_MS if has_inode else 0
+    inode_ms = local_changed_ns(file.tag) // NS_PER_MS if has_inode else 0
     return max(file.mtime_ms, inode_ms)
 
 

@@ -7,7 +7,6 @@ is looked up by URI. Files are compared by what both sides know, as ``file_ident
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -44,11 +43,15 @@ class Matched(NamedTuple):
 class Listing:
     """Files as they are listed, in any order, each URI once."""
 
-    def __init__(self, files: Sequence[TableFile]) -> None:
-        self.files = files
-        self._columns = FileColumns.of(files)
-        uris = self._columns.uris
-        self._is_sorted = len(uris) < 2 or bool(pc.all(pc.less(uris[:-1], uris[1:])).as_py())
+    def __init__(self, columns: FileColumns, uris: Sequence[str]) -> None:
+        self._columns, self._uris = columns, uris
+        texts = columns.uris
+        self._is_sorted = len(texts) < 2 or bool(pc.all(pc.less(texts[:-1], texts[1:])).as_py())
+
+    @classmethod
+    def of(cls, files: Sequence[TableFile]) -> Listing:
+        """Return these files as a listing."""
+        return cls(FileColumns.of(files), [file[0] for file in files])
 
     def match(self, known: Iterable[FileColumns], num_known: int) -> Matched:
         """Find known files, given in runs, ``num_known`` in all."""
@@ -66,7 +69,7 @@ class Listing:
                 same[start:stop] = self._same(run, found)
             start = stop
         if rest:
-            looked_up = self._looked_up(pa.chunked_array([run.uris for _, run in rest]), 0, len(self.files))
+            looked_up = self._looked_up(pa.chunked_array([run.uris for _, run in rest]), 0, len(self._uris))
             done = 0
             for start, run in rest:
                 found = looked_up[done : done + run.num_rows]
@@ -77,16 +80,16 @@ class Listing:
 
     def _nearby(self, run: FileColumns) -> IntArray | None:
         """Return the places of a run, if the listing is in order and has its files close together."""
-        if not run.num_rows or not self.files:
+        if not run.num_rows or not self._uris:
             return np.full(run.num_rows, ABSENT, dtype=np.int64)
         if not self._is_sorted:
             return None
-        first = bisect_left(self.files, run.uris[0].as_py(), key=itemgetter(0))
+        first = bisect_left(self._uris, run.uris[0].as_py())
         if self._columns.uris.slice(first, run.num_rows).equals(run.uris):
             return np.arange(first, first + run.num_rows)
         ends = pc.min_max(run.uris).as_py()
-        low = bisect_left(self.files, ends["min"], key=itemgetter(0))
-        high = bisect_right(self.files, ends["max"], key=itemgetter(0))
+        low = bisect_left(self._uris, ends["min"])
+        high = bisect_right(self._uris, ends["max"])
         return self._looked_up(run.uris, low, high) if high - low <= _NARROW * run.num_rows else None
 
     def _looked_up(self, uris: pa.Array | pa.ChunkedArray, low: int, high: int) -> IntArray:

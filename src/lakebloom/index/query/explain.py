@@ -361,7 +361,7 @@ def shown_place(uri: str) -> str:
 
 def _states(files: list[TableFile], pruned_files: list[PrunedFiles]) -> tuple[tuple[FileState, ...], int]:
     """Return what happens to each listed file, and how many of them changed since they were indexed."""
-    listing = Listing(files)
+    listing = Listing.of(files)
     known, skipped, named = (np.zeros(len(files), dtype=np.bool_) for _ in range(3))
     for answer in pruned_files:
         places, same = answer.files.match(listing)

@@ -111,7 +111,7 @@ class PrunedFiles:
 
     def units_of(self, uris: Collection[str]) -> list[BoolArray]:
         """Return, for each of ``pruned``, which units belong to these files."""
-        listing = Listing([TableFile(uri, 0, 0) for uri in sorted(uris)])
+        listing = Listing.of([TableFile(uri, 0, 0) for uri in sorted(uris)])
         wanted = self.files.current & (self.files.match(listing).places != ABSENT)
         if self.snapshot is None:
             return [wanted]

@@ -13,25 +13,29 @@ from __future__ import annotations
 
 import os
 import stat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lakebloom.locks import new_lock
 from lakebloom.storage.uri import to_local_path
-from lakebloom.tables.file_identity import TableFile, local_file
+from lakebloom.tables.file_columns import FileColumns, texts
+from lakebloom.tables.file_identity import NS_PER_MS, local_tag
 from lakebloom.tables.file_matching import Listing
 from lakebloom.tables.listing.inotify import Watch
 from lakebloom.tuning import FEW_DIRECTORIES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
     from lakebloom.tables.file_columns import FileRuns
 
     BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 
 __all__ = ["Recheck"]
+
+_NAME = attrgetter("name")
 
 
 class Recheck:
@@ -62,18 +66,15 @@ class Recheck:
         above, by_name = _watched(self._directories)
         for directory in above:
             watch.enter(directory, is_root=directory in by_name)
-        found: list[TableFile] = []
-        linked: list[bool] = []
+        found = _Found()
         for directory, uri in self._directories.items():
             try:
                 watch.enter(directory, is_root=directory in by_name or os.path.islink(directory))  # noqa: PTH114
-                for file, is_linked in _files_in(directory, uri):
-                    found.append(file)
-                    linked.append(is_linked)
+                found.add(directory, uri)
             except OSError:
                 watch.give_up()
-        matched = Listing(found).match(self._files.chunks(), self._files.num_rows)
-        if np.append(linked, False)[matched.places].any():  # the last place is for files that are absent
+        matched = found.listing().match(self._files.chunks(), self._files.num_rows)
+        if np.append(found.linked, False)[matched.places].any():  # the last place is for files that are absent
             watch.give_up()  # a file that can be changed under its other name
         return self._is_local & ~matched.same
 
@@ -91,17 +92,37 @@ class Recheck:
         return found
 
 
-def _files_in(directory: str, uri: str) -> Iterator[tuple[TableFile, bool]]:
-    """Yield the files of a directory in the order of their names, and whether they may have another name."""
-    with os.scandir(directory) as entries:
-        listed = sorted((entry for entry in entries if not entry.is_dir()), key=lambda entry: entry.name)
-    for entry in listed:
-        try:
-            status = entry.stat()
-        except OSError:
-            continue
-        if stat.S_ISREG(status.st_mode):
-            yield local_file(uri + entry.name, status), status.st_nlink > 1 or entry.is_symlink()
+class _Found:
+    """Files on local disk, collected in columns: this takes most of the time that the first query waits."""
+
+    def __init__(self) -> None:
+        self._uris: list[str] = []
+        self._states: list[os.stat_result] = []
+        self.linked: list[bool] = []
+        """For each file whether it may have another name."""
+
+    def add(self, directory: str, uri: str) -> None:
+        """Add the files of a directory in the order of their names. Raises OSError."""
+        with os.scandir(directory) as entries:
+            listed = sorted((entry for entry in entries if not entry.is_dir()), key=_NAME)
+        for entry in listed:
+            try:
+                state = entry.stat()
+            except OSError:
+                continue
+            if stat.S_ISREG(state.st_mode):
+                self._uris.append(uri + entry.name)
+                self._states.append(state)
+                self.linked.append(state.st_nlink > 1 or entry.is_symlink())
+
+    def listing(self) -> Listing:
+        """Return the files, each as ``local_file`` describes it."""
+        count = len(self._states)
+        sizes = np.fromiter((state.st_size for state in self._states), np.int64, count)
+        times_ns = np.fromiter((state.st_mtime_ns for state in self._states), np.int64, count)
+        tags = texts([local_tag(state) for state in self._states])
+        columns = FileColumns(texts(self._uris), sizes, times_ns // NS_PER_MS, tags)
+        return Listing(columns, self._uris)
 
 
 def _watched(directories: Collection[str]) -> tuple[set[str], set[str]]:
