@@ -8,6 +8,7 @@ be made anywhere: a range is a task of its own, which needs nothing of the other
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,7 +19,7 @@ from lakebloom.store.records import PartRecord, TileRecord
 from lakebloom.store.segments import Segment, SegmentWriter, tile_stem
 from lakebloom.store.tiles import part_path, read_rows, tile_record, write_part
 from lakebloom.store.unit_columns import UnitColumns
-from lakebloom.tuning import MERGED_BYTES
+from lakebloom.tuning import MERGED_BYTES, REQUESTS
 
 if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import BoolArray
@@ -79,12 +80,22 @@ RunRanges: TypeAlias = Callable[[Sequence[MergedRange]], Sequence[PartRecord]]
 def merge_range(storage: Storage, task: MergedRange) -> PartRecord:
     """Write one range. Raises CorruptIndexError if a tile that goes into it is damaged."""
     blocks = np.empty((task.num_rows, task.num_units, WORDS_PER_BLOCK), dtype=np.uint32)
-    for source in task.sources:
+
+    def fill(source: _Source) -> None:
         found = read_rows(storage, source.tile, task.first_row, task.num_rows)
         chosen = found if source.slots is None else found[:, source.slots]
         first = source.places
         places = slice(first, first + chosen.shape[1]) if isinstance(first, int) else first
         blocks[:, places] = chosen
+
+    # Requests to an object store wait side by side. What all of them return is not more than the range itself.
+    at_once = 1 if storage.uri.startswith("file:") else min(len(task.sources), REQUESTS)
+    if at_once == 1:
+        for source in task.sources:
+            fill(source)
+    else:
+        with ThreadPoolExecutor(at_once, thread_name_prefix="lakebloom-merge") as threads:
+            list(threads.map(fill, task.sources))
     return write_part(
         storage,
         task.path,
