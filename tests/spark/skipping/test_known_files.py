@@ -62,7 +62,7 @@ def test_the_same_files_are_the_same(spark: SparkSession, tagged: Any) -> None:
             ("file:///t/a b", "7f.1.0"),
         ]
     ]
-    java = new_object(spark, "KnownFiles", file_lines(FileColumns.of(known).chunks()))
+    java = new_object(spark, "KnownFiles", file_lines(FileColumns.of(known).chunks()), None, 0)
     asked = list(
         product(
             ["s3a://b/tagged", "s3a://b/untagged", "abfss://c@a/tagged", "hdfs://n/t", "file:/t/a b", "s3a://b/new"],
@@ -84,7 +84,7 @@ def test_files_that_come_later_follow_the_others(spark: SparkSession, tagged: An
     """A version that adds segments sends their files only; of a file that was indexed again the last one counts."""
     first = [TableFile(f"s3://b/{name}", 10, 1_700_000_000_000) for name in "abc"]
     second = [TableFile("s3://b/b", 11, 1_700_000_000_000), TableFile("s3://b/d", 10, 1_700_000_000_000)]
-    before = new_object(spark, "KnownFiles", file_lines(FileColumns.of(first).chunks()))
+    before = new_object(spark, "KnownFiles", file_lines(FileColumns.of(first).chunks()), None, 0)
     after = new_object(spark, "KnownFiles", file_lines(FileColumns.of(second).chunks()), before, len(first))
 
     def numbers(java: Any) -> list[int]:

@@ -13,10 +13,6 @@ public final class KnownFiles {
     private static final List OBJECT_SCHEMES = Arrays.asList(new String[] {"s3:", "gs:", "az:", "abfs:"});
     private final Map files;
 
-    public KnownFiles(String lines) {
-        this(lines, null, 0);
-    }
-
     /**
      * Reads path, size, modification time and ETag of each file, separated by tabs and ended by a zero character.
      *
