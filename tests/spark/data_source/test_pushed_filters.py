@@ -39,7 +39,10 @@ def test_a_querys_own_conditions_skip_where_it_is_the_only_one(
     plain = spark.read.parquet(str(table))
     skipping = {"k = 1 AND s = 's1'": 1, "k IN (0, 2, 7)": 2, "f = 1.5": 1, "day = DATE'2024-01-02'": 1, "k <=> 9": 0}
     # Java has no 10th of October 1582, and no string of these bytes.
-    kept = {"day = DATE'1582-10-10'": 3, "s = CAST(X'FF61' AS STRING)": 3}
+    kept = {"day = DATE'1582-10-10'": 3, "s = CAST(X'FF61' AS STRING)": 3, "s >= CAST(X'FF61' AS STRING)": 3}
+    skipping |= {"k > 1": 1, "k <= 1": 2, "k BETWEEN 5 AND 9": 0, "f < 1.5": 1, "day >= DATE'2024-01-02'": 2}
+    # X'FF61' is the largest string of each file.
+    skipping |= {"s LIKE 's1%'": 2, "s LIKE 's3%'": 3, "s < 's1'": 1, "startswith(s, 'a')": 0}
     for condition, files in {**skipping, **kept, "k <> 1": 3, "k = 1 OR k = 2": 3, "k IS NULL": 3}.items():
         found = through(spark, "pushed", readOnce="true", partitionBytes="1").where(condition)
         assert found.rdd.getNumPartitions() == max(files, 1), condition

@@ -277,15 +277,25 @@ final class Conditions {
         return node;
     }
 
+    /** What comes before the first wildcard; nothing for a pattern that Spark refuses when it compares a row. */
     private static String beforeWildcards(String pattern, char escape) {
         StringBuilder prefix = new StringBuilder();
+        boolean isOver = false;
         for (int i = 0; i < pattern.length(); i++) {
             char letter = pattern.charAt(i);
-            if (letter == escape && i + 1 < pattern.length()) {
-                prefix.append(pattern.charAt(++i));
-            } else if (letter == escape || letter == '%' || letter == '_') {
-                break;
-            } else {
+            if (letter == escape) {
+                i++;
+                if (i == pattern.length()) {
+                    return "";
+                }
+                letter = pattern.charAt(i);
+                if (letter != escape && letter != '%' && letter != '_') {
+                    return "";
+                }
+            } else if (letter == '%' || letter == '_') {
+                isOver = true;
+            }
+            if (!isOver) {
                 prefix.append(letter);
             }
         }
