@@ -124,6 +124,30 @@ class Lookup:
     """How much of the time of the fastest engine on the same files, for a whole process."""
 
 
+class LargeLookup:
+    """Rows by key without Spark in files of real size. 16 files take 11 GB with all copies."""
+
+    files = 8
+    questions = 30
+    sampled_rows = 60
+    """Rows of each file that are asked for."""
+    peers_bars: ClassVar = {"DuckDB": 10, "DataFusion": 15, "Polars": 50}
+    """How many times faster than each engine on the same files, with embedded filters where it reads them: a present
+    key."""
+    told_bar = 20
+    """The same for PyArrow, told the row group."""
+    lance_bars: ClassVar = {"BLOOMFILTER": 2.0, "BTREE": 4.0}
+    """How much of the time of Lance's indexes on its own format: a present key."""
+    absent_bar = 0.5
+    many_bar = 5.0
+    cold_bar = 1.3
+    """How much of the time of loading PyArrow, for a whole process."""
+    build_bar = 1.1
+    """How much of the time of building one filter for each file."""
+    bytes_bar = 0.025
+    """How much of its row group is read for one row."""
+
+
 class Units:
     """Very many units, of which there are only filters."""
 

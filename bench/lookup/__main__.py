@@ -15,6 +15,7 @@ import warnings
 
 from rich.console import Console
 
+from bench.lookup.large import large_results
 from bench.lookup.race import BLOOM, LIMIT, LOADING, OURS, Method, cold, methods, too_slow, warm
 from bench.lookup.source import ABSENT, CASES, INDEXES, MANY, PRESENT, questions, tables
 from bench.parameters import Lookup
@@ -57,7 +58,7 @@ def run(console: Console) -> Outcome:
         for count, bar_s in Lookup.very_many.items()
     ]
     probes = [result for result in probe_results(console) if result.bar is not None]
-    return Outcome([*compared(races, loading_s), *many, *probes], points)
+    return Outcome([*compared(races, loading_s), *many, *large_results(console), *probes], points)
 
 
 def very_many_keys(index: str, count: int) -> float:

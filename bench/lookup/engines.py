@@ -125,6 +125,31 @@ def right_files(homes: Mapping[str, str]) -> Ask:
     return ask
 
 
+def right_row_groups(homes: Mapping[str, str]) -> Ask:
+    """PyArrow, told which row groups of large files have the keys, as path and number; it keeps the footers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    files: dict[str, pq.ParquetFile] = {}
+
+    def of_group(path: str, group: int, keys: list[str]) -> Rows:
+        file = files.setdefault(path, pq.ParquetFile(path, pre_buffer=False))
+        found = file.read_row_group(group, columns=["uuid"])
+        numbers = pc.indices_nonzero(pc.is_in(found["uuid"], value_set=pa.array(keys)))
+        others = file.read_row_group(group, columns=[name for name in file.schema_arrow.names if name != "uuid"])
+        return _of_arrow(others.take(numbers).append_column("uuid", found["uuid"].take(numbers)))
+
+    def ask(keys: list[str]) -> Rows:
+        groups: dict[str, list[str]] = {}
+        for key in keys:
+            groups.setdefault(homes[key], []).append(key)
+        places = [(home.rpartition("#"), wanted) for home, wanted in groups.items()]
+        return sorted(row for (path, _, group), wanted in places for row in of_group(path, int(group), wanted))
+
+    return ask
+
+
 ENGINES: dict[str, Callable[[str, str], Ask]] = {
     "lakebloom": lakebloom,
     "duckdb": duckdb,

@@ -66,10 +66,8 @@ def _table(haystack: Haystack) -> LookupTable:
     lance = FOLDER / f"lance-{haystack.files}"
     # A sorted copy of 100 million keys takes minutes to make: one table of a middle size shows what it is worth.
     kinds: tuple[LanceKind, ...] = ("BLOOMFILTER", "BTREE") if haystack.files <= 1000 else ("BLOOMFILTER",)
-    versions = _kept(lance.with_suffix(".json"), lambda: _write_lance(plain, lance, kinds))
-    return LookupTable(
-        haystack.files, str(plain), haystack.embedded, str(lance), f"files_{haystack.files}", dict(versions)
-    )
+    versions = write_lance(plain, lance, kinds)
+    return LookupTable(haystack.files, str(plain), haystack.embedded, str(lance), f"files_{haystack.files}", versions)
 
 
 def _copy(folder: Path, target: Path) -> Path:
@@ -86,6 +84,11 @@ def _kept(path: Path, make: Callable[[], object]) -> dict[str, int]:
         path.write_text(json.dumps(make()))
     found: dict[str, int] = json.loads(path.read_text())
     return found
+
+
+def write_lance(plain: Path, target: Path, kinds: tuple[LanceKind, ...]) -> dict[str, int]:
+    """Return the versions of Lance's copy of a table, one with each kind of index. It is made once."""
+    return dict(_kept(target.with_suffix(".json"), lambda: _write_lance(plain, target, kinds)))
 
 
 def _write_lance(plain: Path, target: Path, kinds: tuple[LanceKind, ...]) -> dict[str, int]:

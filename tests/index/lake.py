@@ -182,7 +182,8 @@ def questions(keys: Iterable[int]) -> list[Question]:
         Question(col("n") == 77, lambda row: row["n"] == 77),
         Question(col("n") == 2, lambda row: row["n"] == 2),
         Question(
-            (col("k") > first) & (col("s") < "s5"), lambda row: (row["k"] or 0) > first and "" < (row["s"] or "") < "s5"
+            (col("k") > first) & (col("s") < "s5"),
+            lambda row: row["k"] is not None and row["k"] > first and "" < (row["s"] or "") < "s5",
         ),
         Question(col("s").startswith("s4"), lambda row: (row["s"] or "").startswith("s4")),
     ]

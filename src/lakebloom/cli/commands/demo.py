@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
 from lakebloom import BloomIndexConfig, Lakebloom, col, errors
-from lakebloom.cli.commands.demo_lake import DemoLake
+from lakebloom.cli.commands.demo_lake import DemoLake, write_large_file
 from lakebloom.cli.progress_bar import bar
 from lakebloom.report import gather, render
 from lakebloom.spark.quiet_session import demo_session
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     ResultT = TypeVar("ResultT")
 
-_INDEX, _MEMBERS, _NEW_FILES = "events_by_user", "members", 10
+_INDEX, _MEMBERS, _LARGE, _NEW_FILES = "events_by_user", "members", "large_file", 10
 _REPORT = "lakebloom-demo.html"
 
 
@@ -64,6 +65,7 @@ class _Story:
             self._say(self.lake.create_index(str(self.table.path), config, progress=update))
         self._queries(before)
         self._lookups()
+        self._large_file()
         self._joins()
         self._appended()
         self._finish(page, time.perf_counter() - started)
@@ -91,6 +93,30 @@ class _Story:
             f"{len(self.table.keys):,} keys at once: {kept} files can hold them, found in {1000 * probed_s:.0f} ms"
         )
         self._gained("one key by lookup", self.gains[0][1], elapsed_s, "no Spark job")
+
+    def _large_file(self) -> None:
+        self._chapter("a row of a file of real size, without Spark")
+        file = write_large_file(self.table.path.parent / _LARGE)
+        self._say(file.summary)
+        config = BloomIndexConfig(_LARGE, ["user_id"])
+        self._say(self.lake.price_index(str(file.path.parent), config))
+        self.lake.create_index(str(file.path.parent), config)
+        reader = Lakebloom(location=self.lake.location)
+        reader.lookup(_LARGE, col("user_id") == "nobody")
+        condition = [("user_id", "=", file.needle)]
+        expected, before_s = _timed(lambda: pq.read_table(file.path, filters=condition))
+        rows, first_s = _timed(lambda: reader.lookup(_LARGE, col("user_id") == file.needle))
+        self._require_one(rows.num_rows)
+        _, elapsed_s = _timed(lambda: reader.lookup(_LARGE, col("user_id") == file.needle))
+        if rows.to_pylist() != expected.to_pylist():
+            raise errors.LakebloomError("the demo must find the row that PyArrow finds", found=str(rows.to_pylist()))
+        keys = reader.candidates(_LARGE, col("user_id") == file.needle)["row_count"][0].as_py()
+        self._say(f"PyArrow reads the file: {1000 * before_s:,.0f} ms")
+        self._say(
+            f"lake.lookup reads the pages of {keys:,} keys, and then those of one row: {1000 * first_s:.1f} ms; "
+            f"again, now that it knows where they are: {1000 * elapsed_s:.1f} ms"
+        )
+        self._gained("one row of 2,000,000 by lookup", before_s, elapsed_s, "all pages but those of the row")
 
     def _joins(self) -> None:
         self._chapter("joins, before and after")

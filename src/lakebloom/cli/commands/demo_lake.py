@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["DemoLake"]
+__all__ = ["DemoLake", "LargeFile", "write_large_file"]
 
 _FILES, _ROWS, _SEED = 400, 5_000, 4
+_LARGE_ROWS, _LARGE_GROUP = 2_000_000, 1_000_000
 
 
 class DemoLake:
@@ -51,6 +53,31 @@ class DemoLake:
         pq.write_table(pa.table(columns), path, compression="zstd", use_dictionary=["event"])
         self._files += 1
         return keys
+
+
+class LargeFile(NamedTuple):
+    """A file of real size, and a key in it."""
+
+    path: Path
+    needle: str
+    summary: str
+
+
+def write_large_file(folder: Path) -> LargeFile:
+    """Write one file of two million rows and twelve columns, as PyArrow does by default."""
+    folder.mkdir()
+    started = time.perf_counter()
+    rng = np.random.default_rng(_SEED)
+    columns: dict[str, Any] = {"user_id": _uuids(rng, _LARGE_ROWS)}
+    columns |= {f"count_{number}": rng.integers(0, 1000, _LARGE_ROWS) for number in range(5)}
+    columns |= {f"measure_{number}": rng.random(_LARGE_ROWS) for number in range(5)}
+    columns["amount"] = rng.integers(0, 2**40, _LARGE_ROWS)
+    table = pa.table(columns)
+    path = folder / "part-00000.parquet"
+    pq.write_table(table, path, row_group_size=_LARGE_GROUP)
+    size, elapsed_s = path.stat().st_size, time.perf_counter() - started
+    summary = f"{_LARGE_ROWS:,} rows, 12 columns, 2 row groups, {size / 1e6:.0f} MB, made in {elapsed_s:.1f} s"
+    return LargeFile(path, table["user_id"][_LARGE_ROWS * 2 // 3].as_py(), summary)
 
 
 def _uuids(rng: np.random.Generator, count: int) -> pa.Array:

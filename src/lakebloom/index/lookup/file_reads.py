@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -13,7 +14,7 @@ from lakebloom.index.query.pruning import prune, resolver
 from lakebloom.index.query.reader import candidates_in
 from lakebloom.index.snapshot import Compared
 from lakebloom.predicate.prune.shorten import Narrowing, long_lists
-from lakebloom.predicate.tree import Or
+from lakebloom.predicate.tree import IsIn, Or
 from lakebloom.tables.file_identity import is_same
 from lakebloom.tables.listing.listing import look_again
 from lakebloom.tables.parquet.pages.row_ranges import RowRanges
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.prune.prune import Pruned
+    from lakebloom.predicate.tree import Literal as Value
     from lakebloom.predicate.tree import Predicate
     from lakebloom.store.records import TableRecord
+    from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.parquet.rows import TableRows
 
@@ -114,7 +117,18 @@ def candidate_reads(
 
 
 def _any_of(predicates: Sequence[Predicate]) -> Predicate | None:
-    return predicates[0] if len(predicates) == 1 else Or(tuple(predicates)) if predicates else None
+    """Return a predicate that is TRUE where one of these is. Lists of one column become one, which is tested once."""
+    if len(predicates) < 2:
+        return predicates[0] if predicates else None
+    lists: dict[ColumnPath, list[tuple[Value, ...]]] = {}
+    parts: list[Predicate] = []
+    for predicate in predicates:
+        if isinstance(predicate, IsIn):
+            lists.setdefault(predicate.column, []).append(predicate.values)
+        else:
+            parts.append(predicate)
+    parts += [IsIn(column, tuple(chain.from_iterable(listed))) for column, listed in lists.items()]
+    return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
 
 class FileShape(NamedTuple):

@@ -9,7 +9,11 @@ Bytes are not trusted: lengths are checked against the number of bytes, and stru
 from __future__ import annotations
 
 import io
-from typing import Any, ClassVar
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = [
     "BINARY",
@@ -66,17 +70,9 @@ def decode(struct: Fields, data: bytes, at: int = 0) -> int:
 
     Raises UnreadableStructError, also where the bytes end before the struct.
     """
-    # Here and not above: much of lakebloom needs no footer. The C decoder alone loads in two milliseconds.
     source = _Bytes(data, at)
     try:
-        try:
-            from thrift.protocol.fastbinary import decode_compact
-        except ImportError:  # thrift was installed without it
-            from thrift.protocol.TCompactProtocol import TCompactProtocol
-
-            struct.read(TCompactProtocol(source, len(data), len(data)))
-        else:
-            decode_compact(struct, source, [type(struct), type(struct).thrift_spec])
+        _codec()[0](struct, source)
     except Exception as error:  # the decoders raise many kinds
         raise UnreadableStructError(f"{type(error).__name__}: {error}") from error
     return source.cstringio_buf.tell()
@@ -84,16 +80,36 @@ def decode(struct: Fields, data: bytes, at: int = 0) -> int:
 
 def encode(struct: Fields) -> bytes:
     """Return the bytes of a struct."""
-    try:
-        from thrift.protocol.fastbinary import encode_compact
-    except ImportError:
-        from thrift.protocol.TCompactProtocol import TCompactProtocol
-        from thrift.transport.TTransport import TMemoryBuffer
+    return _codec()[1](struct)
 
-        transport = TMemoryBuffer()
-        struct.write(TCompactProtocol(transport))
-        return bytes(transport.getvalue())
-    return bytes(encode_compact(struct, [type(struct), type(struct).thrift_spec]))
+
+@cache
+def _codec() -> tuple[Callable[[Fields, _Bytes], None], Callable[[Fields], bytes]]:
+    """Return what decodes and what encodes a struct."""
+    # Here and not above: much of lakebloom needs no footer. The C code alone loads in two milliseconds.
+    try:
+        from thrift.protocol.fastbinary import decode_compact, encode_compact
+    except ImportError:  # thrift was installed without it
+        return _decode_slowly, _encode_slowly
+    return (
+        lambda struct, source: decode_compact(struct, source, [type(struct), struct.thrift_spec]),
+        lambda struct: bytes(encode_compact(struct, [type(struct), struct.thrift_spec])),
+    )
+
+
+def _decode_slowly(struct: Fields, source: _Bytes) -> None:
+    from thrift.protocol.TCompactProtocol import TCompactProtocol
+
+    struct.read(TCompactProtocol(source, source.string_length_limit, source.container_length_limit))
+
+
+def _encode_slowly(struct: Fields) -> bytes:
+    from thrift.protocol.TCompactProtocol import TCompactProtocol
+    from thrift.transport.TTransport import TMemoryBuffer
+
+    transport = TMemoryBuffer()
+    struct.write(TCompactProtocol(transport))
+    return bytes(transport.getvalue())
 
 
 def list_begin(count: int) -> bytes:
