@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakebloom import Sbbf, errors, sizing
+from lakebloom.sbbf.layers import in_layer
 from lakebloom.sbbf.sizing import rate
 
 RULES: tuple[sizing.SizingRule, ...] = ("putze", "parquet", "lance")
@@ -168,3 +169,31 @@ def test_low_rates_take_two_layers() -> None:
     assert first == second == pytest.approx(math.sqrt(1e-5))
     bits = sum(sizing.num_blocks(10**6, fpp) * 256 / 10**6 for fpp in (first, second))
     assert bits < 27.1
+
+
+def test_a_third_layer_saves_a_tenth_where_it_comes() -> None:
+    def bits(fpp: float, layers: int) -> float:
+        return layers * sizing.num_blocks(10**6, fpp ** (1 / layers)) * 256 / 10**6
+
+    for fpp, layers in ((1e-2, 1), (1e-4, 2), (1e-6, 2), (2.5e-7, 2), (1.9e-7, 3), (1e-7, 3), (1e-9, 3)):
+        assert len(sizing.layer_fpps(fpp)) == layers
+        assert math.prod(sizing.layer_fpps(fpp)) == pytest.approx(fpp)
+        assert (bits(fpp, 3) < 0.9 * bits(fpp, 2)) == (layers == 3)
+    assert bits(1e-7, 3) < 37.2
+
+
+@pytest.mark.parametrize("fpp", [0.01, 1e-5, 1e-7])
+def test_the_layers_together_have_the_rate_that_was_asked_for(fpp: float) -> None:
+    """By their bits, and by values that are nowhere: independent layers let through the product."""
+    rng = np.random.default_rng(5)
+    inside, outside = (rng.integers(0, 2**64, count, dtype=np.uint64) for count in (50_000, 400_000))
+    filters = [Sbbf.for_items(len(inside), each) for each in sizing.layer_fpps(fpp)]
+    for layer, f in enumerate(filters):
+        f.insert_hashes(in_layer(inside, layer))
+        assert f.might_contain_hashes(in_layer(inside, layer)).all()
+    assert math.prod(f.fpp for f in filters) == pytest.approx(fpp, rel=0.1)
+    passed = [f.might_contain_hashes(in_layer(outside, layer)) for layer, f in enumerate(filters)]
+    for first in range(len(passed)):
+        for second in range(first):
+            expected = len(outside) * filters[first].fpp * filters[second].fpp
+            assert abs(np.count_nonzero(passed[first] & passed[second]) - expected) < 6 * math.sqrt(expected) + 6
