@@ -17,6 +17,7 @@ from thrift.Thrift import TType
 
 from lakebloom.parquet.footer import read_footer
 from lakebloom.parquet.thrift_tree import Struct, serialise
+from lakebloom.tables.parquet import thrift_structs
 from lakebloom.tables.parquet.file_schema import read_file_schema
 from lakebloom.tables.parquet.footer import read_arrow_footer
 from lakebloom.tables.parquet.pages.file_pages import FilePages, UnpagedError, Wanted
@@ -103,6 +104,20 @@ class _Counted(LocalBytes):
         self.calls += bool(pieces)
         self.bytes_read += sum(piece.length for piece in pieces)
         super().fill(target, pieces)
+
+
+def test_without_the_compiled_codec_of_thrift(
+    plain_file: tuple[Path, pa.Table], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where thrift was installed without a compiler, its code in Python reads and writes the same bytes."""
+    path, table = plain_file
+    slow = thrift_structs._decode_slowly, thrift_structs._encode_slowly
+    monkeypatch.setattr(thrift_structs, "_codec", lambda: slow)
+    found = read_rows(path, RowRanges.of([(100, 103), (500, 501)]), [0, 1, 2, 3])
+    for number, array in enumerate(found):
+        assert array.to_pylist() == table.column(number).take([100, 101, 102, 500]).to_pylist()
+    with pytest.raises(UnpagedError, match="damaged page index"):
+        from_offset_index(bytes([0x1C]) * 5000, (4, 1000), 10)
 
 
 def test_only_pages_with_wanted_rows_are_read(plain_file: tuple[Path, pa.Table]) -> None:

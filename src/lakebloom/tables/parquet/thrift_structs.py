@@ -100,7 +100,11 @@ def _codec() -> tuple[Callable[[Fields, _Bytes], None], Callable[[Fields], bytes
 def _decode_slowly(struct: Fields, source: _Bytes) -> None:
     from thrift.protocol.TCompactProtocol import TCompactProtocol
 
-    struct.read(TCompactProtocol(source, source.string_length_limit, source.container_length_limit))
+    class Protocol(TCompactProtocol):  # type: ignore[misc]  # thrift has no types
+        # What is skipped is taken for text, and a minimum of some bytes is none.
+        readString = TCompactProtocol.readBinary  # noqa: N815  # thrift calls it so
+
+    struct.read(Protocol(source, source.string_length_limit, source.container_length_limit))
 
 
 def _encode_slowly(struct: Fields) -> bytes:
