@@ -45,7 +45,7 @@ def kept(lake: Lakebloom, name: str, predicate: Predicate) -> list[str]:
 
 def indexed(lake: Lakebloom, name: str) -> list[str]:
     """The paths of all files that an index knows, sorted."""
-    return sorted(local_path(uri) for uri in snapshot(lake, name).files)
+    return sorted(local_path(file.uri) for file in snapshot(lake, name).files)
 
 
 def local_path(uri: str) -> str:
