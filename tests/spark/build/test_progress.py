@@ -40,7 +40,7 @@ def test_progress(lake: Lakebloom, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert all(seconds >= 0 for seconds in report.seconds.values())
     assert 0 < report.bytes_read <= size_bytes
     segments = tmp_path / "indexes/x/segments"
-    assert report.bytes_written == sum(file.stat().st_size for file in segments.rglob("*.arrow"))
+    assert report.bytes_written == sum(file.stat().st_size for file in segments.rglob("*.*"))
     assert (report.files, report.units, report.rows, report.skipped) == (8, 8, 800, ())
 
     keys(table, range(1000, 1100), first=8)

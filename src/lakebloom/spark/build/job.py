@@ -80,7 +80,7 @@ class SparkBuilder:
             return
         if table.format == "parquet" and not plan.allow_plaintext_filters:
             _require_no_keys(self._spark, table)
-        if plan.granularity != "file":
+        if plan.granularity not in ("auto", "file"):  # automatic units of such files are files
             raise InvalidArgumentError(
                 "Spark's own scan, which reads these files, gives no row positions",
                 found=f"granularity {plan.granularity!r}",

@@ -374,6 +374,6 @@ def _report(
         shapes.get(read.file, none).row_groups if read.row_groups is None else len(read.row_groups) for read in reads
     )
     _LOGGER.info(
-        "index %s: reading %d of %d files, %d of %d known row groups",
-        *(index, len(reads), len(listed), groups, sum(shapes.get(file, none).row_groups for file in listed)),
+        "index %s: reading %d of %d files, %d of the %d row groups in them that are indexed",
+        *(index, len(reads), len(listed), groups, sum(shapes.get(read.file, none).row_groups for read in reads)),
     )
