@@ -47,7 +47,7 @@ NEEDS_ALL: dict[str, Callable[[DataFrame], DataFrame]] = {
 }
 UNANSWERED = {
     "upper(s) = 'ONE'": Reason.NOT_SUPPORTED,
-    "k BETWEEN 1 AND 1000": Reason.NOT_SUPPORTED,
+    "abs(k) BETWEEN 1 AND 1000": Reason.NOT_SUPPORTED,
     "CAST(k AS STRING) = '1'": Reason.TYPE_MISMATCH,
     "k = 1D": Reason.TYPE_MISMATCH,
     "(k = 3) IS NOT TRUE": Reason.NEGATED,
