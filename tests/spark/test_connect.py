@@ -64,7 +64,7 @@ def test_connect_tells_what_was_read(tmp_path: Path) -> None:
     assert told == {
         "claims": [[3, 2], [3, 2], [3, 1]],
         "figures": [True, 2, [3, 2, 2], [None, None, 2]],  # what a later plan would read is not what was read
-        "joins": [[3, [7, 150, 399]], [3, [7, 150, 399]], [3, [150, 399]]],
+        "joins": [[3, [7, 150, 399]], [3, [7, 150, 399]], [2, [150, 399]]],
         "many": True,
     }
     remedies = [
