@@ -48,8 +48,8 @@ check: $(STAMP) ## lint and types only
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-fast: $(STAMP) ## the tests that need no Spark, in two processes, in about a minute
-	@$(BIN)/python -m pytest -m "$(FAST)" $(TWO)
+fast: $(STAMP) ## the tests that need no Spark, in two processes, with few examples of each law, in about a minute
+	@LAKEBLOOM_EXAMPLES=15 $(BIN)/python -m pytest -m "$(FAST)" $(TWO)
 
 demo: $(STAMP) ## show what lakebloom does; VERSION=3.5.9 on another Spark
 	@. tools/java && $(BIN)/python $(if $(VERSION),tools/compat --demo $(VERSION),-m lakebloom.cli.commands.demo)

@@ -11,13 +11,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import settings
 
+from tests.examples import most
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-settings.register_profile("lakebloom", deadline=None)  # no test depends on time
+settings.register_profile("lakebloom", deadline=None, max_examples=most(100))  # no test depends on time
 settings.load_profile("lakebloom")
 _BY_FILE = pytest.StashKey[dict["Path", list[pytest.Item]]]()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakebloom import BloomIndexConfig, Lakebloom
+from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.index.build.create import create_index
 from lakebloom.index.build.refresh import RefreshMode, refresh_index
 from lakebloom.index.build.run import Workshop
@@ -17,6 +17,7 @@ from lakebloom.index.current_table import CurrentTable, delta_record, logged_tab
 from lakebloom.index.settings import Settings
 from tests.index.local_builder import LocalBuilder
 from tests.tables.formats.delta.hand_table import HandTable, mapped
+from tests.tables.formats.delta.hand_table import field as field_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -184,3 +185,15 @@ class Model:
 
 def ordered(rows: list[dict[str, Any]]) -> list[str]:
     return sorted(str(sorted(row.items())) for row in rows)
+
+
+def plain_table(root: Path, **options: Any) -> HandTable:
+    return HandTable(root, [field_of("k", "long"), field_of("s", "string")], **options)
+
+
+def keys(*values: int) -> pa.Table:
+    return pa.table({"k": pa.array(values, pa.int64()), "s": pa.array([f"s{value}" for value in values])})
+
+
+def found_keys(lake: Lakebloom, value: int, **options: Any) -> list[int]:
+    return sorted(lake.lookup(NAME, col("k") == value, **options)["k"].to_pylist())

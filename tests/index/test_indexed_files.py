@@ -14,6 +14,7 @@ from lakebloom.storage import open_storage
 from lakebloom.store.segments import SegmentWriter
 from lakebloom.store.unit_columns import ColumnFacts, Unit
 from lakebloom.tables.file_identity import TableFile, is_same
+from tests.examples import most
 from tests.store.examples import entry
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ FILES = st.builds(TableFile, st.sampled_from([f"s3://b/{name}" for name in "abcd
 SEGMENTS = st.lists(st.lists(FILES, min_size=1, max_size=4, unique_by=lambda file: file.uri), max_size=4)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=most(60))
 @given(SEGMENTS, st.lists(FILES, max_size=6, unique_by=lambda file: file.uri), st.integers(1, 2))
 def test_the_last_segment_of_a_file_counts(
     tmp_path_factory: pytest.TempPathFactory,

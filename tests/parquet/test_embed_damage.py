@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from lakebloom.errors import EncryptedFileError, LakebloomError
 from lakebloom.parquet import embed
 from lakebloom.parquet.footer import read_footer
+from tests.examples import most
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +59,7 @@ def whole() -> bytes:
     return sink.getvalue()
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=most(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(mutation=st.data())
 def test_mutated_files(whole: bytes, tmp_path: Path, mutation: st.DataObject) -> None:
     spoilt = bytearray(whole)

@@ -18,6 +18,7 @@ import lakebloom.parquet
 from lakebloom.errors import CorruptFilterError, LakebloomError
 from lakebloom.parquet.footer import read_footer, serialise
 from lakebloom.sbbf.bytes.header import write_header
+from tests.examples import most
 from tests.parquet.test_filters import replaced_footer, without_length, write
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def test_truncated(size: int) -> None:
     assert ask_everything(FILE[:size]) == []
 
 
-@settings(max_examples=200)
+@settings(max_examples=most(200))
 @given(st.integers(FOOTER, len(FILE) - 1), st.integers(1, 255))
 def test_a_changed_byte_in_the_footer(at: int, change: int) -> None:
     """Nothing guards a footer against such changes, so the answers may be wrong, but they are answers."""

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 from lakebloom.predicate.rows.evaluate import row_mask
 from lakebloom.predicate.tree import Predicate
+from tests.examples import most
 from tests.predicate.sql_text import duckdb_literal, to_sql
 from tests.predicate.strategies import TYPES, leaves, literals_of, rows, table_of, trees
 
@@ -23,7 +24,7 @@ def connection() -> duckdb.DuckDBPyConnection:
     return duckdb.connect()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=most(100), deadline=None)
 @given(predicate=trees(leaves([("big",), ("t",), ("d",), ("s", "k")], literals_of)), rows=rows(min_size=1))
 def test_duckdb_finds_the_same_rows(
     connection: duckdb.DuckDBPyConnection, predicate: Predicate, rows: list[dict[Any, Any]]

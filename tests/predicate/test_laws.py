@@ -15,6 +15,7 @@ from lakebloom.predicate.prune.prune import can_match
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.rows.evaluate import row_mask
 from lakebloom.predicate.tree import And, If, Not, Null, Or, Predicate, TruthIs, from_json, to_json
+from tests.examples import most
 from tests.predicate.evaluator import evaluate, holds
 from tests.predicate.memory import BloomFilters, ExactFilters
 from tests.predicate.strategies import (
@@ -30,7 +31,7 @@ from tests.predicate.strategies import (
 TRUTHS = st.fixed_dictionaries(dict.fromkeys("pqr", st.sampled_from([True, False, None])))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=most(150), deadline=None)
 @given(predicate=PREDICATES, rows=rows())
 def test_rows_are_filtered_exactly(predicate: Predicate, rows: list[dict[Any, Any]]) -> None:
     expected = [evaluate(predicate, judged(row)) is True for row in rows]
@@ -38,7 +39,7 @@ def test_rows_are_filtered_exactly(predicate: Predicate, rows: list[dict[Any, An
 
 
 @pytest.mark.parametrize("kind", [ExactFilters, BloomFilters])
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=most(120), deadline=None)
 @given(data=st.data(), predicate=PREDICATES, rows=rows(min_size=1, max_size=8))
 def test_a_unit_with_a_matching_row_is_kept(
     kind: type[ExactFilters], data: st.DataObject, predicate: Predicate, rows: list[dict[Any, Any]]
@@ -62,7 +63,7 @@ def test_a_unit_with_a_matching_row_is_kept(
         assert kept or not any(row_mask(predicate, unit, TYPES).to_pylist())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=most(150), deadline=None)
 @given(predicate=PREDICATES_WITH_UNKNOWNS, rows=rows(min_size=1, max_size=3))
 def test_nothing_is_decided_where_nothing_is_answered(predicate: Predicate, rows: list[dict[Any, Any]]) -> None:
     pruned = can_match(predicate, ExactFilters([table_of(rows)], INDEXED))
@@ -76,7 +77,7 @@ def test_nothing_is_decided_where_nothing_is_answered(predicate: Predicate, rows
         assert not (by_bounds & (kept | ~asked)).any()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=most(200), deadline=None)
 @given(predicate=PREDICATES_WITH_UNKNOWNS, rows=rows(min_size=1, max_size=3), truths=TRUTHS)
 def test_normalising_keeps_every_truth(
     predicate: Predicate, rows: list[dict[Any, Any]], truths: dict[str, bool | None]
@@ -93,14 +94,14 @@ def test_normalising_keeps_every_truth(
         assert holds(normal, row, answered) == truth
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=most(100), deadline=None)
 @given(predicate=PREDICATES_WITH_UNKNOWNS)
 def test_json_carries_a_predicate_without_loss(predicate: Predicate) -> None:
     assert from_json(to_json(predicate)) == predicate
     assert from_json(to_json(predicate).decode()) == predicate
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=most(100), deadline=None)
 @given(predicate=PREDICATES_WITH_UNKNOWNS)
 def test_every_leaf_is_accounted_for(predicate: Predicate) -> None:
     def leaves(part: Any) -> set[str]:

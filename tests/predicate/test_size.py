@@ -21,6 +21,7 @@ from lakebloom.predicate.rows.evaluate import row_mask
 from lakebloom.predicate.sql.parse import parse
 from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import MAX_DEPTH, And, Equals, Not, Or, Predicate, columns, flat, from_json, to_json
+from tests.examples import most
 
 TYPES = {("k",): "bigint", ("s",): "string"}
 COLUMNS = list(TYPES.items())
@@ -85,7 +86,7 @@ def test_a_deep_tree_is_answered_or_refused(make: Callable[[int], Predicate], wa
         assert "levels" in str(error)  # noqa: PT017
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=most(30), deadline=None)
 @given(depth=st.integers(0, MAX_DEPTH), make=st.sampled_from([alternating, negated]))
 def test_every_walk_reaches_the_allowed_depth(depth: int, make: Callable[[int], Predicate]) -> None:
     predicate = make(depth)
@@ -168,7 +169,7 @@ def test_messages_about_long_conditions_are_short(text: str) -> None:
     assert (str(copy), copy.position, copy.text) == (str(error), error.position, error.text)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=most(20), deadline=None)
 @given(st.integers(0, 5000))
 def test_the_place_of_an_error_is_shown_in_a_long_condition(terms: int) -> None:
     text = "k = 1 AND " * terms + "k ! 1"
@@ -179,7 +180,7 @@ def test_the_place_of_an_error_is_shown_in_a_long_condition(terms: int) -> None:
     assert error.skipped + error.position == len(text) - 3
 
 
-@settings(max_examples=20)
+@settings(max_examples=most(20))
 @given(st.integers(0, 5000), st.integers(0, 5000), st.integers(0, 5000))
 def test_no_message_is_long(message: int, found: int, hint: int) -> None:
     assert len(str(LakebloomError("m" * message, found="f" * found, hint="h" * hint))) < 6500

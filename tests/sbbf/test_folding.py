@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from lakebloom import Sbbf, errors, sizing
 from lakebloom.sbbf.folding import divisors
+from tests.examples import most
 
 
 def smallest_by_trying_all(f: Sbbf, fpp: float) -> int:
@@ -23,7 +24,7 @@ def filled(num_blocks: int, ndv: int, seed: int) -> Sbbf:
 
 @pytest.mark.parametrize("fpp", [0.1, 0.01, 3e-4, 1e-5, 1e-8])
 @pytest.mark.parametrize("num_blocks", [1, 97, 720, 4096, 5040])
-@settings(max_examples=15)
+@settings(max_examples=most(15))
 @given(ndv=st.integers(0, 3000), seed=st.integers(0, 2**32))
 def test_fold_to_equals_trying_all_sizes(num_blocks: int, fpp: float, ndv: int, seed: int) -> None:
     f = filled(num_blocks, ndv, seed)

@@ -20,6 +20,7 @@ from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, StaleInd
 from lakebloom.predicate.reasons import Reason
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.spark.build.expressions import canonical_hash
+from tests.examples import most
 from tests.spark.needs import to_arrow
 from tests.spark.skipping.support import configured
 from tests.spark.support import fresh_name, rule_of, write
@@ -332,7 +333,7 @@ KEY_TYPES = {
 }
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=most(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_join(spark: SparkSession, tmp_path: Path, shuffled: None, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(KEY_TYPES)))

@@ -25,6 +25,7 @@ from lakebloom import Lakebloom, LakebloomError, col
 from lakebloom.cli.main import main
 from lakebloom.display.secrets import without_secrets
 from lakebloom.storage.objects.redaction import StorageOptions
+from tests.examples import most
 from tests.storage.http_server import Handler, serving
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def texts_of(call: Callable[[], object]) -> str:
     return printed.getvalue()
 
 
-LAW = settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LAW = settings(max_examples=most(6), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.mark.parametrize("place", OPTIONS)

@@ -20,6 +20,7 @@ from lakebloom.store.segments import Segment
 from lakebloom.store.tile_layout import MAGIC, WIDE_UNITS, layout_of
 from lakebloom.store.tiles import TileReader, read_tile
 from lakebloom.tuning import MERGED_BYTES, PROBED_BYTES
+from tests.examples import most
 from tests.storage.faults import FaultyStorage
 from tests.store.examples import CONFIG, hashes_of, table_file, write_segment
 
@@ -50,7 +51,7 @@ def expected(units: range, sizes: dict[int, int], layers: int, hashes: np.ndarra
     return answers
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=most(25))
 @given(
     sizes=st.dictionaries(st.integers(1, 40), st.integers(1, 70), min_size=1, max_size=3),
     layers=st.integers(1, 3),

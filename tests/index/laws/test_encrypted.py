@@ -21,6 +21,7 @@ from lakebloom.errors import EncryptedFileError
 from lakebloom.parquet.footer import MAGIC, read_footer, serialise
 from lakebloom.parquet.thrift_tree import Struct
 from lakebloom.tables.parquet.footer import read_arrow_footer
+from tests.examples import most
 
 
 class Keys(pe.KmsClient):
@@ -86,7 +87,7 @@ def test_an_encrypted_footer(tmp_path: Path) -> None:
         assert answer.startswith(expected), name
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=most(30), deadline=None)
 @given(
     st.sets(st.tuples(st.integers(0, 2), st.integers(0, 4)), max_size=4),
     st.booleans(),

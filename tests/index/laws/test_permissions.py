@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from lakebloom import BloomIndexConfig, Lakebloom
 from lakebloom.storage.permissions import Permissions, match_table
+from tests.examples import most
 from tests.index.lake import NAME, Lake
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def _ask_as_others(lake: Lake) -> None:
 BITS = st.integers(0, 0o777)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=most(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(table=BITS, inner=BITS, file=BITS, umask=st.sampled_from([0o022, 0o000, 0o077]))
 def test_no_mode_of_a_table_gives_others_more_of_its_index(
     tmp_path_factory: pytest.TempPathFactory, table: int, inner: int, file: int, umask: int

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from lakebloom import BloomIndexConfig, col, errors
 from lakebloom.predicate.prune import row_groups, shorten
 from lakebloom.tables.parquet import rows as rows_module
+from tests.examples import most
 from tests.index.lake import NAME, Lake, Question, assert_answers, columns_of, questions
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ VALUES = st.one_of(st.none(), st.integers(-3, 12))
 FILES = st.lists(st.lists(VALUES, max_size=12), min_size=1, max_size=4).filter(lambda files: any(files))
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=most(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     before=FILES,
     after=FILES,

@@ -29,6 +29,7 @@ from lakebloom.tables.listing.listing import list_files
 from lakebloom.tables.parquet import footer, kept_footers, remote_file
 from lakebloom.tables.parquet.pages.local_bytes import LocalBytes
 from lakebloom.tables.parquet.remote_file import RemoteFile
+from tests.examples import most
 from tests.index.lake import NAME, Lake, assert_answers, columns_of, questions
 from tests.index.local_builder import LocalBuilder, source_of
 
@@ -69,7 +70,7 @@ VALUES = st.one_of(st.none(), st.integers(-3, 12))
 
 
 @pytest.mark.usefixtures("always_pages")
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=most(25), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     files=st.lists(st.lists(VALUES, min_size=1, max_size=40), min_size=1, max_size=3),
     granularity=st.one_of(st.sampled_from(["file", "row_group", "page", "auto"]), st.integers(1, 9)),

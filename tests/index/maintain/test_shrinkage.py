@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lakebloom.errors import TableShrunkError
 from lakebloom.index.current_table import recorded_table
 from lakebloom.index.maintain.shrinkage import is_mostly_gone, shrinkage
+from tests.examples import most
 from tests.index.lake import NAME, Lake, assert_answers, columns_of, questions
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def test_what_went_is_dropped_in_a_commit_of_its_own(lake: Lake, global_filter: 
     assert_answers(lake, QUESTIONS)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=most(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sets(st.integers(0, 9)), st.integers(0, 12))
 def test_the_rule(snapshot: Snapshot, gone: set[int], came: int) -> None:
     """By number: it is an error exactly where more than half are gone, and fewer than half of them came."""

@@ -41,6 +41,7 @@ from lakebloom.predicate.tree import (
     TruthIs,
 )
 from lakebloom.store.records import TableRecord
+from tests.examples import most
 from tests.index.local_builder import workshop, write_parquet
 from tests.index.query.scanning import LONG_S, names_of, reading, scan_pruner, schema_json, short_name, skipped, told
 from tests.predicate.evaluator import evaluate
@@ -296,7 +297,7 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in row.items() if name != "p"}, "x": (row["p"] or {}).get("x")}
 
 
-@settings(max_examples=150)
+@settings(max_examples=most(150))
 @given(scan=scans())
 def test_no_reading_loses_a_row(table: Table, scan: Scan) -> None:
     answers = table.pruner.prune(list(INDEXES), scan.reading, LONG_S)
@@ -304,7 +305,7 @@ def test_no_reading_loses_a_row(table: Table, scan: Scan) -> None:
     assert set(told(answers).values()) <= {Reason.READ_DIFFERS.value}
 
 
-@settings(max_examples=100)
+@settings(max_examples=most(100))
 @given(scan=scans_of_two_indexes())
 def test_indexes_together_skip_what_each_of_them_skips(table: Table, scan: Scan) -> None:
     answers = table.pruner.prune(list(INDEXES), scan.reading, LONG_S)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from lakebloom import Sbbf, errors
 from lakebloom.sbbf.bytes.header import read_header, write_header
+from tests.examples import most
 
 UNIONS = "1c1c0000" * 3
 
@@ -92,14 +93,14 @@ def test_a_truncated_bitset_is_refused_with_both_sizes() -> None:
         Sbbf.from_bytes(b"\0" * 31)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=most(1000))
 @given(data=st.binary(max_size=200))
 def test_any_bytes_give_a_filter_or_a_typed_error(data: bytes) -> None:
     with contextlib.suppress(errors.FilterFormatError):
         Sbbf.from_parquet(data)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=most(1000))
 @given(at=st.integers(0, 16), byte=st.integers(0, 255), keep=st.integers(0, 100))
 def test_a_damaged_header_gives_a_filter_or_a_typed_error(at: int, byte: int, keep: int) -> None:
     data = bytearray(Sbbf(2).to_parquet())

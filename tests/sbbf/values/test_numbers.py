@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from lakebloom.sbbf.values import numbers as numbers_module
 from lakebloom.sbbf.values.numbers import as_other_number
+from tests.examples import most
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
 DECIMALS = [pa.decimal128(9, 2), pa.decimal128(38, 0), pa.decimal128(5, -2), pa.decimal128(3, 5), pa.decimal256(76, 70)]
@@ -43,7 +44,7 @@ def held(value: int | None, kind: pa.DataType) -> Any:
 
 @pytest.mark.parametrize("source", INTEGERS, ids=str)
 @pytest.mark.parametrize("target", [*INTEGERS, pa.float32(), pa.float64(), *DECIMALS], ids=str)
-@settings(max_examples=20)
+@settings(max_examples=most(20))
 @given(values=st.lists(st.none() | numbers, max_size=30))
 def test_integers_become_what_equals_them(source: pa.DataType, target: pa.DataType, values: list[int | None]) -> None:
     fitting = [value for value in values if held(value, source) == value]

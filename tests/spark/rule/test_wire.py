@@ -19,6 +19,7 @@ from lakebloom.predicate.tree import Predicate, columns, from_json, to_json
 from lakebloom.spark.jvm import java_class, new_object
 from lakebloom.spark.rule import install
 from lakebloom.spark.rule.wire import STRUCTS
+from tests.examples import most
 from tests.predicate.strategies import INDEXED, leaves, trees
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def test_java_calls_python_for_what_filters_can_answer(spark: SparkSession) -> N
             agree(usable(spark, indexed), predicate, indexed)
     some = usable(spark, set(INDEXED))
 
-    @settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=most(400), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(trees(leaves(list(INDEXED))))
     def random_trees(predicate: Predicate) -> None:
         agree(some, predicate, set(INDEXED))

@@ -20,6 +20,7 @@ from lakebloom.store.probing import which_hold
 from lakebloom.store.segments import Segment, SegmentWriter
 from lakebloom.store.tiles import read_tile
 from lakebloom.store.unit_table import ColumnFacts, Unit
+from tests.examples import most
 from tests.store.examples import CONFIG, hashes_of, table_file, write_segment
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def segments_of(storage: Storage, shapes: list[dict[int, int]], layers: int) -> 
     return [Segment(storage, record, CONFIG) for record in records]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=most(25))
 @given(
     shapes=st.lists(
         st.dictionaries(st.sampled_from([1, 7, 30]), st.integers(1, 6), min_size=1, max_size=3), min_size=2, max_size=4
@@ -66,7 +67,7 @@ def test_the_answers_of_all_segments(
         assert found == {s.record.id: np.flatnonzero(hit).tolist() for s, hit in each if hit.any()}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=most(25))
 @given(st.lists(st.lists(st.sampled_from([None, (1, 1), (7, 1), (7, 2), (30, 2)]), max_size=6), min_size=2, max_size=4))
 def test_units_without_filter_and_with_those_of_files(
     storage: Storage, shapes: list[list[tuple[int, int] | None]]
@@ -128,7 +129,7 @@ def test_one_hash_is_mixed_as_many_are(h: int) -> None:
     assert mix_one(h) == mix(np.array([h], dtype=np.uint64))[0]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=most(50))
 @given(h=st.integers(0, 2**64 - 1))
 def test_one_hash_asks_for_the_bits_that_it_sets(storage: Storage, h: int) -> None:
     (segment,) = segments_of(storage, [{7: 6}], 2)
