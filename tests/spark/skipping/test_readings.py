@@ -197,7 +197,7 @@ class TestStrings:
     TYPES = ("CHAR(5)", "VARCHAR(5)", "STRING COLLATE UTF8_LCASE", "STRING COLLATE UTF8_BINARY_RTRIM")
     PREDICATES = (
         *("c = 'a'", "c = 'a    '", "c = 'abcde'", "c IN ('a', 'A')", "c = 'ABCDE'", "c <=> 'A'"),
-        *("c < 'a '", "c > 'a'", "c <= 'A'", "c > 'ABCDE'", "c BETWEEN 'A' AND 'a'", "c >= 'a    '"),
+        *("c < 'a '", "c > 'a'", "c <= 'A'", "c > 'ABCDE'", "c >= 'A' AND c <= 'a'", "c >= 'a    '"),
     )
     PATTERNS = ("c LIKE 'a%'", "c LIKE 'A%'", "startswith(c, 'a ')", "c LIKE 'AB_DE'")
 
@@ -216,6 +216,8 @@ class TestStrings:
         spark.sql(f"CREATE TABLE {database}.t (c {kind}) USING parquet LOCATION '{tmp_path}/t'")
         with configured(spark, {"spark.sql.readSideCharPadding": padding}):
             ask(lake, lambda: each(spark.table(f"{database}.t"), self.PREDICATES))
+            if not ("COLLATE" in kind and spark.version.startswith("4.1")):  # Spark 4.1 refuses BETWEEN there
+                ask(lake, lambda: spark.table(f"{database}.t").where("c BETWEEN 'A' AND 'a'"))
             if not kind.endswith("RTRIM"):  # Spark has no patterns for these
                 ask(lake, lambda: each(spark.table(f"{database}.t"), self.PATTERNS))
 
