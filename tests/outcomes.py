@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-
 _OUT = os.open(os.environ["LAKEBLOOM_OUTCOMES"], os.O_WRONLY | os.O_APPEND)
 """Open from the start: a test may be without the right to open it."""
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tests.index.lake import Lake
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "condition",
     [

@@ -104,6 +104,7 @@ def evil_lake(tmp_path: Path) -> Lake:
     return lake
 
 
+@pytest.mark.slow
 def test_no_verb_lets_a_name_steer_the_terminal(
     evil_lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.spark.processes import environment
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.slow
 def test_no_question_loads_spark(lake: Lake) -> None:
     arguments = [[part.replace("<table>", str(lake.table)) for part in question] for question in QUESTIONS]
     program = (

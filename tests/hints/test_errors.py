@@ -15,6 +15,7 @@ CASES = (errors_of_values, errors_of_tables, errors_of_indexes)
 """They register themselves."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", sorted(error_case.cases))
 def test_the_hint_leads_out(code: str, tmp_path: Path) -> None:
     lake = Lake(tmp_path, {"k": "bigint", "s": "string", "n": "int"})

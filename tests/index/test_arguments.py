@@ -60,6 +60,7 @@ def assert_typed(call: Callable[..., object], given: dict[str, Any]) -> None:
         call(**given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_every_argument_of_every_call(open_lake: Lakebloom, lake: Lake, tmp_path: Path, name: str) -> None:
     call = getattr(open_lake, name)
@@ -126,6 +127,7 @@ MISTAKES: list[tuple[Callable[[Lakebloom], object], type[LakebloomError], str]] 
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("call", "error", "text"), MISTAKES, ids=[text for *_, text in MISTAKES])
 def test_the_mistakes_of_a_first_day(
     open_lake: Lakebloom, call: Callable[[Lakebloom], object], error: type[LakebloomError], text: str

@@ -125,6 +125,7 @@ def test_false_and_functions_draw_nothing() -> None:
     assert "by_user" not in screen
 
 
+@pytest.mark.slow
 def test_the_command_line_draws_the_same(lake: Lake) -> None:
     lake.fill(range(3))
     lake.create()

@@ -61,6 +61,7 @@ def build(
     return lance.dataset(dataset.uri)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deleted", [None, SOME_DELETED], ids=["whole", "with deletions"])
 @pytest.mark.parametrize("nullable", [False, True], ids=["full", "with nulls"])
 @pytest.mark.parametrize("name", COLUMNS)
@@ -71,6 +72,7 @@ def test_by_lances_rule_it_is_lances_file(name: str, nullable: bool, deleted: st
     assert size_of(dataset, "ours") == size_of(dataset, "theirs")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["lance", "putze"])
 @pytest.mark.parametrize("name", COLUMNS)
 def test_lance_answers_the_same_with_it(name: str, rule: ZoneRule, tmp_path: Path) -> None:

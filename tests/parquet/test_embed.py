@@ -76,6 +76,7 @@ def test_all_types_and_everything_else_unchanged(tmp_path: Path) -> None:
             assert arrow.row_group(group).column(number).bloom_filter_offset is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "physical"),
     [

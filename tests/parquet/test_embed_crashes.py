@@ -41,6 +41,7 @@ class Steps:
         return counted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dead", [True, False])
 def test_every_step(tmp_path: Path, dead: bool) -> None:
     source = write(tmp_path / "source.parquet")

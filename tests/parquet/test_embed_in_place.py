@@ -127,6 +127,7 @@ def test_a_list_that_the_directory_gives_to_new_files_is_not_taken(tmp_path: Pat
     assert access(path) == before
 
 
+@pytest.mark.slow
 @needs_root
 @pytest.mark.parametrize(("uid", "groups"), [(2001, [4242]), (2001, []), (2000, [])])
 def test_what_cannot_be_kept_is_refused_and_nothing_changes(shared: Path, uid: int, groups: list[int]) -> None:
@@ -140,6 +141,7 @@ def test_what_cannot_be_kept_is_refused_and_nothing_changes(shared: Path, uid: i
     assert list(shared.iterdir()) == [path]
 
 
+@pytest.mark.slow
 @needs_root
 def test_an_owner_keeps_the_group(shared: Path) -> None:
     path = write(shared / "a.parquet")
@@ -151,6 +153,7 @@ def test_an_owner_keeps_the_group(shared: Path) -> None:
     assert len(filters(path)) == 1
 
 
+@pytest.mark.slow
 @needs_root
 def test_a_copy_by_another_user_is_open_to_nobody_else(shared: Path) -> None:
     path, target = write(shared / "a.parquet"), shared / "b.parquet"
@@ -238,6 +241,7 @@ embed(sys.argv[1], columns=["id"])
 """
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet")
     other = write(tmp_path / "b.parquet")

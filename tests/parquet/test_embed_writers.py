@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writer", WRITERS)
 def test_bits(writer: str, tmp_path: Path) -> None:
     path = WRITERS[writer](tmp_path)

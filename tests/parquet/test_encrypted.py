@@ -150,6 +150,7 @@ def test_damaged_files(sealing: Sealing, data: st.DataObject) -> None:
     assert answer.any(axis=0).all() or (sealing.plain_footer and at >= footer)
 
 
+@pytest.mark.slow
 def test_plain_files_do_not_load_cryptography(tmp_path: Path) -> None:
     (tmp_path / "plain.parquet").write_bytes(PLAIN)
     ask = "lakebloom.parquet.might_contain(sys.argv[1], 'id', [1])"

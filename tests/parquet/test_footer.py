@@ -108,6 +108,7 @@ def test_logical_types(data: bytes, name: str, logical: LogicalType | None) -> N
     assert element.logical_type == logical
 
 
+@pytest.mark.slow
 def test_one_read_or_two() -> None:
     short = CountingFile(parquet_bytes(pa.table({"k": range(100_000)}), use_dictionary=False))
     read_footer(short)

@@ -23,6 +23,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: write(tmp_path_factory.mktemp("written")) for name, write in WRITERS.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("writer", "column"), MATRIX)
 def test_present_is_found_and_absent_refused(writer: str, column: str, files: dict[str, Path]) -> None:
     path = files[writer]
@@ -32,6 +33,7 @@ def test_present_is_found_and_absent_refused(writer: str, column: str, files: di
     assert 1 - 2.5 * FPP < refused < 1 - FPP / 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("writer", "column"), MATRIX)
 def test_what_arrow_reads_is_found(writer: str, column: str, files: dict[str, Path]) -> None:
     """Whatever Arrow makes of a file's own values, they are asked for in the file's terms, as Python objects too."""

@@ -66,6 +66,7 @@ def negated(depth: int) -> Predicate:
     return predicate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [chain, nested_chain], ids=lambda make: make.__name__)
 def test_a_chain_may_be_long_however_it_is_nested(make: Callable[[int], Predicate]) -> None:
     predicate = make(LONG)
@@ -77,6 +78,7 @@ def test_a_chain_may_be_long_however_it_is_nested(make: Callable[[int], Predicat
     assert long_lists(predicate) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [alternating, negated], ids=lambda make: make.__name__)
 @pytest.mark.parametrize("walk", WALKS)
 def test_a_deep_tree_is_answered_or_refused(make: Callable[[int], Predicate], walk: str) -> None:
@@ -158,6 +160,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:8])
 def test_messages_about_long_conditions_are_short(text: str) -> None:
     with pytest.raises(PredicateSyntaxError) as caught:

@@ -22,6 +22,7 @@ def filled(num_blocks: int, ndv: int, seed: int) -> Sbbf:
     return f
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fpp", [0.1, 0.01, 3e-4, 1e-5, 1e-8])
 @pytest.mark.parametrize("num_blocks", [1, 97, 720, 4096, 5040])
 @settings(max_examples=most(15))

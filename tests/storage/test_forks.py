@@ -106,6 +106,7 @@ def test_what_keeps_rows_and_pools_works_in_a_child(tmp_path: Path) -> None:
         assert in_child(check) == 0
 
 
+@pytest.mark.slow
 @needs_fork
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_child_looks_up_while_a_thread_of_its_parent_lists(tmp_path: Path) -> None:

@@ -124,6 +124,7 @@ def texts_of(call: Callable[[], object]) -> str:
 LAW = settings(max_examples=most(6), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", OPTIONS)
 @LAW
 @given(secret=ANY)
@@ -133,6 +134,7 @@ def test_no_option_is_shown(echo: str, place: str, secret: str) -> None:
     assert secret not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", URLS)
 @LAW
 @given(secret=WORDS)
@@ -143,6 +145,7 @@ def test_no_password_or_signature_in_a_url_is_shown(echo: str, place: str, secre
     assert secret not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["AWS_SESSION_TOKEN", "AWS_SECRET_ACCESS_KEY", "aws_session_token"])
 @LAW
 @given(secret=WORDS)

@@ -80,6 +80,7 @@ def same_file(units: list[Unit], units_a_file: int) -> list[Unit]:
     return [msgspec.structs.replace(unit, file=units[i - i % units_a_file].file) for i, unit in enumerate(units)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "units_a_file"), [(1, 1), (9000, 1), (9001, 3), (20_000, 20_000), (9000, 7)])
 def test_units_of_several_batches(storage: Storage, count: int, units_a_file: int) -> None:
     units = same_file(units_of(count, units_a_file), units_a_file)
@@ -148,6 +149,7 @@ def asked(storage: Storage, record: SegmentRecord) -> object:
     return units.units()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", range(3))
 def test_every_wrong_byte_is_noticed(storage: Storage, which: int) -> None:
     """All but the end of the stream, which nothing is read from."""
@@ -162,6 +164,7 @@ def test_every_wrong_byte_is_noticed(storage: Storage, which: int) -> None:
     asked(storage, record)
 
 
+@pytest.mark.slow
 def test_batches_that_changed_places_are_noticed(storage: Storage) -> None:
     record = SegmentWriter(storage, "s", [("k",)]).finish(units_of(3 * ROWS, 1), ["bigint"], 0.01)
     for table_record in record.tables:

@@ -65,6 +65,7 @@ def test_an_honest_entry_is_believed(entry: Commit) -> None:
     assert decode_commit(encode_commit(entry), "x") == entry
 
 
+@pytest.mark.slow
 def test_every_value_exchanged_gives_an_entry_or_a_typed_error(entry: Commit) -> None:
     body = msgspec.json.decode(msgspec.json.encode(entry))
     refused = 0

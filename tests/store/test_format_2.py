@@ -38,6 +38,7 @@ def test_its_records() -> None:
     assert [version.operation for version in lake.history("events")] == ["refresh", "create"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(8))
 @pytest.mark.parametrize("row", [0, 57, 133, 199])
 def test_every_value_is_found_where_it_is(number: int, row: int) -> None:

@@ -68,6 +68,7 @@ def test_probing_planes_equals_probing_each_filter(
     assert segment.might_contain_any(COLUMN, hashes).tolist() == expected(units, sizes, layers, hashes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("probed_bytes", [PROBED_BYTES, 2000])
 @pytest.mark.parametrize("sizes", [{7: 5, 30: 3}, {3: 20, 40: 100}, {3: WIDE_UNITS + 70}])
 @pytest.mark.parametrize("count", [5, 100, 3000])
@@ -155,6 +156,7 @@ def test_merging_keeps_every_answer(
         assert merged.might_contain_any(COLUMN, hashes).tolist() == separately[kept].tolist()
 
 
+@pytest.mark.slow
 def test_damage_to_a_tile_is_noticed(storage: Storage) -> None:
     record = write_segment(storage, "s", {7: 5}, layers=1)
     (tile,) = record.tiles

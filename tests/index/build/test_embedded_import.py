@@ -59,6 +59,7 @@ def blank_pages(path: Path) -> None:
     path.write_bytes(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("granularity", ["row_group", "file"])
 def test_the_answers_are_those_of_an_index_that_was_built_by_reading(lake: Lake, granularity: Any) -> None:
     fill(lake, range(3))

@@ -35,6 +35,7 @@ def test_small_is_what_one_process_reads_sooner(sizes: list[int], folder: str, m
     assert not sizes or not is_small(files, 0)  # 0 always runs a job
 
 
+@pytest.mark.slow
 def test_building_a_small_index_loads_no_compiler(tmp_path: Path) -> None:
     for number in range(4):
         write_parquet(tmp_path / f"t/{number}.parquet", {"k": [f"{number}-{i}" for i in range(1000)]})

@@ -34,6 +34,7 @@ def keyed(tmp_path: Path) -> Lake:
     return lake
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("granularity", ["file", "row_group"])
 def test_the_price_is_what_is_paid(keyed: Lake, granularity: str) -> None:
     config = BloomIndexConfig("i", ["k"], granularity=granularity)  # type: ignore[arg-type]

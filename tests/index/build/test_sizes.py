@@ -80,6 +80,7 @@ def exact_bytes(count: int, fpp: float, units: int) -> float:
     return sum(32 * sizing.num_blocks(count, rate) * units for rate in sizing.layer_fpps(fpp))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fpp", "bits", "parts"),
     [(0.01, 10.5, 1), (1e-5, 27.0, 3)],  # what a value needs in one filter and in two; half a billion probes

@@ -111,6 +111,7 @@ def lake(tmp_path: Path) -> Lake:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("granularity", ["file", "row_group", 7])
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("act", [replaced, rewritten_in_place, appended, truncated, scribbled_on, deleted])

@@ -91,6 +91,7 @@ def test_random_damage_never_gives_a_wrong_answer(lake: Lake, storage: Storage) 
     assert answers(lake.open()) == expected
 
 
+@pytest.mark.slow
 def test_files_that_are_missing(lake: Lake, storage: Storage) -> None:
     expected = answers(lake.open())
     for file in sorted(lake.entry().paths):
@@ -108,6 +109,7 @@ def test_files_that_are_missing(lake: Lake, storage: Storage) -> None:
 # The log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "hint", [b"", b"rubbish", b"-1", b"+2", b"2\n", b"\xff\xfe", b"9" * 5000, b"1", b"3", b"99999999999999999999"]
 )

@@ -100,6 +100,7 @@ def compare(lake: Lakebloom, history: History, version: int | None) -> None:
             assert ordered(found.to_pylist()) == ordered(expected), (number, column, value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "mode"), [(1, "name"), (2, "name"), (3, "name"), (4, "id"), (5, "id")])
 def test_a_random_history_equals_its_model_at_every_version(tmp_path: Path, seed: int, mode: str) -> None:
     history = History(tmp_path / "t", seed, mode)

@@ -55,6 +55,7 @@ def said(path: Path, home: Path) -> dict[str, str]:
     return dict(line.split(": ", 1) for line in done.stdout.splitlines())
 
 
+@pytest.mark.slow
 def test_a_plain_footer_with_an_encrypted_column(tmp_path: Path) -> None:
     path = tmp_path / "sealed.parquet"
     write_sealed(path, plain_footer=True)
@@ -76,6 +77,7 @@ def test_a_plain_footer_with_an_encrypted_column(tmp_path: Path) -> None:
     assert {"inspect", "filters", "advise"} <= answers.keys()
 
 
+@pytest.mark.slow
 def test_an_encrypted_footer(tmp_path: Path) -> None:
     path = tmp_path / "sealed.parquet"
     write_sealed(path, plain_footer=False)

@@ -58,6 +58,7 @@ DAMAGE = """
 """
 
 
+@pytest.mark.slow
 def test_damage_to_any_file_of_an_open_index_is_survived(tmp_path: Path) -> None:
     lake = Lake(tmp_path, {"k": "bigint", "s": "string", "n": "int"})
     lake.fill(range(2))
@@ -86,6 +87,7 @@ DESCRIPTORS = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors through /proc")
 def test_an_index_may_have_more_segments_than_the_process_may_open_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -120,6 +122,7 @@ THOUSAND = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors through /proc")
 def test_a_thousand_segments_under_a_limit_of_1024_descriptors(tmp_path: Path) -> None:
     shape = Shape(segments=1000, units=2, blocks=2)

@@ -122,6 +122,7 @@ def found(lake: Lakebloom, key: int) -> int:
     return int(lake.lookup(NAME, col("k") == key).num_rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_whoever_asks_sees_another_file(lake: Lake, way: Callable[[Path, int], None]) -> None:
     path = lake.table / "f.parquet"

@@ -54,6 +54,7 @@ def make(tmp_path: Path, directory_mode: int, file_mode: int) -> Lake:
     return lake
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "files", "expected"),
     [
@@ -154,6 +155,7 @@ ASK = """
 """
 
 
+@pytest.mark.slow
 @needs_root
 def test_who_may_not_read_the_table_learns_nothing_of_it() -> None:
     with tempfile.TemporaryDirectory() as home:  # pytest's own directories are closed to others

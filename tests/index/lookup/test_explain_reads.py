@@ -39,6 +39,7 @@ def lake(tmp_path: Path) -> Lake:
     return lake
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("granularity", ["file", "row_group", 3])
 @pytest.mark.parametrize("changed", [False, True])
 def test_it_tells_what_is_read(lake: Lake, granularity: Any, changed: bool) -> None:

@@ -31,6 +31,7 @@ needs_filters_of_arrow = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("granularity", ["file", "row_group", 7])
 def test_through_every_change_of_the_table(lake: Lake, granularity: str | int) -> None:
     lake.fill(range(3))
@@ -108,6 +109,7 @@ VALUES = st.one_of(st.none(), st.integers(-3, 12))
 FILES = st.lists(st.lists(VALUES, max_size=12), min_size=1, max_size=4).filter(lambda files: any(files))
 
 
+@pytest.mark.slow
 @settings(max_examples=most(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     before=FILES,
@@ -194,6 +196,7 @@ def test_only_candidates_are_opened_and_only_matches_are_read_whole(
     assert len(taken) == 1  # no row matched: the other columns stay where they are
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("granularity", ["file", "row_group", 7])
 def test_long_lists_are_asked_of_each_file_in_part(
     lake: Lake, granularity: str | int, monkeypatch: pytest.MonkeyPatch

@@ -50,6 +50,7 @@ def always_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(units, "PAGE_UNIT_ROWS", 4)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("always_pages")
 @pytest.mark.parametrize("granularity", ["file", "row_group", 7, "page", "auto"])
 def test_through_every_change_of_the_table(lake: Lake, granularity: str | int) -> None:

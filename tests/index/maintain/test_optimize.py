@@ -37,6 +37,7 @@ def scattered(lake: Lake, request: pytest.FixtureRequest) -> Iterator[Lake]:
     return lake
 
 
+@pytest.mark.slow
 def test_no_data_file_is_read_and_every_answer_stays(scattered: Lake) -> None:
     asked = [*(col("k") == key for key in range(0, 240, 23)), *(question.predicate for question in QUESTIONS)]
     before = [kept(scattered.open(), predicate) for predicate in asked]
@@ -132,6 +133,7 @@ def filters_of(lake: Lake, column: str) -> dict[str, list[Sbbf]]:
     return found
 
 
+@pytest.mark.slow
 def test_segments_are_merged_range_by_range_whatever_their_size(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merge, "MERGED_BYTES", 8 * 32 * 30 * 7)  # seven rows of thirty units
     monkeypatch.setattr(optimize, "MERGED_BYTES", 1)

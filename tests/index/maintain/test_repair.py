@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 # Files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", ["units", "tile", "global"])
 def test_every_damaged_file_is_mended(lake: Lake, kind: str, way: str) -> None:
@@ -95,6 +96,7 @@ def test_a_sound_index_is_left_alone(lake: Lake) -> None:
 # Removing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [*WAYS, "nothing"])
 @pytest.mark.parametrize("kind", ["entry", "all entries", "units", "tile", "deleted"])
 def test_whatever_is_damaged_an_index_can_be_removed(lake: Lake, kind: str, way: str) -> None:
@@ -124,6 +126,7 @@ def test_whatever_is_damaged_an_index_can_be_removed(lake: Lake, kind: str, way:
     assert_whole(lake)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "gone"])
 def test_an_index_is_created_in_place_of_one_that_cannot_be_read(lake: Lake, way: str) -> None:
     made(lake)

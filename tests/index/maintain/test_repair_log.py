@@ -20,6 +20,7 @@ from tests.index.maintain.damage import (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "gone"])
 def test_a_damaged_newest_entry_gives_way_to_the_one_before(lake: Lake, way: str) -> None:
     made(lake)

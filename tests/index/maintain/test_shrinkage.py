@@ -54,6 +54,7 @@ CASES: dict[str, tuple[Callable[[Lake], Any], bool]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("case", CASES)
 def test_what_counts_as_lost(lake: Lake, case: str, mode: Mode) -> None:

@@ -30,6 +30,7 @@ QUESTIONS = questions([5, 45, 65])
 # Racing a build
 
 
+@pytest.mark.slow
 def test_vacuum_at_every_step_of_a_build_leaves_it_intact(lake: Lake) -> None:
     lake.fill(range(3))
     lake.create()
@@ -46,6 +47,7 @@ def test_vacuum_at_every_step_of_a_build_leaves_it_intact(lake: Lake) -> None:
     assert_answers(lake, QUESTIONS)
 
 
+@pytest.mark.slow
 def test_vacuum_in_another_thread(lake: Lake) -> None:
     lake.fill(range(3))
     lake.create()
@@ -260,6 +262,7 @@ def test_a_restore_before_a_removal_wins(lake: Lake) -> None:
 # Clocks
 
 
+@pytest.mark.slow
 def test_the_clock_of_the_machine_does_not_decide(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A vacuum whose machine is years ahead, or behind, removes what the store calls old, and nothing else."""
     lake.fill(range(3))

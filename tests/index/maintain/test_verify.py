@@ -183,6 +183,7 @@ def test_files_that_cannot_be_read_any_more_are_named(lake: Lake) -> None:
     assert check.files_checked == 1
 
 
+@pytest.mark.slow
 def test_many_units(lake: Lake) -> None:
     """A unit for every row, thousands of them in one tile."""
     lake.types = {"k": "bigint"}

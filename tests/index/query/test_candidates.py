@@ -237,6 +237,7 @@ def test_several_values_are_read_together(trees: Lake, watched: tuple[Lakebloom,
     assert len(ranges) == len(set(ranges))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "predicate",
     [

@@ -297,6 +297,7 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
     return {**{name: value for name, value in row.items() if name != "p"}, "x": (row["p"] or {}).get("x")}
 
 
+@pytest.mark.slow
 @settings(max_examples=most(150))
 @given(scan=scans())
 def test_no_reading_loses_a_row(table: Table, scan: Scan) -> None:

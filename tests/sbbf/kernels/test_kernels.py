@@ -28,6 +28,7 @@ def test_rows_of_every_width_hash_as_the_xxhash_package_says(kernels: ModuleType
     assert out.tolist() == [xxhash.xxh64_intdigest(row.tobytes()) for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("large", [False, True])
 def test_values_of_all_lengths_up_to_1000_in_one_array(kernels: ModuleType, large: bool) -> None:
     rng = np.random.default_rng(7)

@@ -42,6 +42,7 @@ def held(value: int | None, kind: pa.DataType) -> Any:
     return value if unscaled.denominator == 1 and abs(unscaled) < 10**kind.precision else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", INTEGERS, ids=str)
 @pytest.mark.parametrize("target", [*INTEGERS, pa.float32(), pa.float64(), *DECIMALS], ids=str)
 @settings(max_examples=most(20))

@@ -63,6 +63,7 @@ def bucket(request: pytest.FixtureRequest, tmp_path: Path) -> Bucket:
     return Bucket(f"s3://{BUCKET}/{name}/a/b", request.getfixturevalue("s3_options"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("marker", MARKERS)
 def test_a_table_is_refused_by_name_from_wherever_it_is_seen(bucket: Bucket, marker: str) -> None:
     bucket.put("t/p=1/a.parquet", "t/p=2/q=x/a.parquet", f"t/{marker}", "plain/a.parquet", "plain/metadata/notes.json")
@@ -75,6 +76,7 @@ def test_a_table_is_refused_by_name_from_wherever_it_is_seen(bucket: Bucket, mar
         bucket.list("plain", "t")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
     [

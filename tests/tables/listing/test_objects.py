@@ -46,6 +46,7 @@ def listed(bucket: Bucket, *paths: str) -> list[str]:
     return [file.uri.removeprefix(f"{base}/") for file in list_files([f"{base}/{path}" for path in paths], options)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_prefixes(name: str, bucket: Bucket, put: Callable[[str, bytes], str]) -> None:
     names, expected = TABLES[name]

@@ -95,6 +95,7 @@ def root(request: pytest.FixtureRequest, table: Path, monkeypatch: pytest.Monkey
     yield table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("questions_before", [0, 1, 3])
 def test_what_changes_is_found(root: Path, change: str, questions_before: int) -> None:

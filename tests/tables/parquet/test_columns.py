@@ -174,6 +174,7 @@ def test_few_distinct_strings_come_as_dictionaries(tmp_path: Path) -> None:
     assert [array.to_pylist() for array in read(path, few="string", many="string")] == [few, many]
 
 
+@pytest.mark.slow
 def test_large_values_make_small_batches(tmp_path: Path) -> None:
     """Memory stays bounded whatever the size of values and row groups, dictionaries included."""
     values = [f"{i % 40:05}" * 20_000 for i in range(1000)]

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 EXAMPLES = max(1, int(os.environ.get("LAKEBLOOM_FUZZ", "100")) // 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writer", WRITERS)
 @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(seed=st.integers(0, 2**32))

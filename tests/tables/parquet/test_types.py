@@ -128,6 +128,7 @@ def test_spark_reads_the_same_values(file: Path, spark: SparkSession) -> None:
             ), kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", READABLE)
 def test_everything_else_is_refused(kind: str, file: Path) -> None:
     for name in FILE_COLUMNS:

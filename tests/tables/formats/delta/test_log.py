@@ -81,6 +81,7 @@ class History:
         self.random.choice([*steps, self.restore])()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_a_random_history_has_the_files_that_deltalake_finds(tmp_path: Path, seed: int) -> None:
     history = History(tmp_path / "a b", seed)
