@@ -67,4 +67,7 @@ def test_a_job_that_fails_leaves_the_index_as_it_was(lake: Lakebloom) -> None:
     with pytest.raises(errors.BuildFailedError, match="a wrong checksum"):
         lake.optimize_index("i")
     assert index.log.newest().version == 1
-    assert {file.path for file in index.storage.list("segments")} == files
+    now = {file.path for file in index.storage.list("segments")}
+    assert files <= now
+    # Spark does not wait for other tasks of a job that failed: what they still write is left to vacuum.
+    assert all("-merged-" in path for path in now - files)

@@ -82,8 +82,8 @@ def _uninterrupted() -> Iterator[list[int]]:
 @contextmanager
 def _muted_stderr() -> Iterator[None]:
     """Discard the stderr of processes that are started in the block."""
-    # py4j logs a traceback to the root logger when Ctrl-C interrupts a call.
-    logging.getLogger().addFilter(lambda record: "while sending command" not in record.getMessage())
+    for name in (None, "py4j.clientserver"):
+        logging.getLogger(name).addFilter(_is_no_interrupt)
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:
@@ -136,3 +136,9 @@ def demo_session() -> Iterator[SparkSession]:
     """Start Spark on this machine's cores."""
     with quiet_session("lakebloom demo") as session:
         yield session
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    """Return whether a line is not one of those, with a traceback, that py4j logs when Ctrl-C interrupts a call."""
+    text = record.getMessage()
+    return "while sending command" not in text and "while shutting down connection" not in text
