@@ -20,7 +20,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
 newcomer_options = $(if $(UPDATE),--update) $(if $(ONLY),--installed $(ONLY))
 
-.PHONY: newcomer help test check core fast demo api release lock clean bench-kernels bench-build bench-needle bench-large bench bench-embed bench-join bench-lookup bench-scale bench-size bench-start compat fuzz
+.PHONY: newcomer help test check core fast demo api release lock clean bench-kernels bench-build bench-needle bench-large bench bench-embed bench-join bench-lookup bench-board bench-scale bench-size bench-start compat fuzz
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -77,6 +77,9 @@ bench-embed: $(BENCH_STAMP) ## embedding filters into a lake against copying, re
 
 bench-lookup: $(BENCH_STAMP) ## rows by key without Spark against DuckDB, DataFusion, Polars, PyArrow and Lance
 	@. tools/java && $(BIN)/python -m bench.lookup
+
+bench-board: $(BENCH_STAMP) ## all peers side by side, on small files and on files of real size
+	@. tools/java && $(BIN)/python -m bench.board
 
 bench-scale: $(BENCH_STAMP) ## a million units, growth with files and columns, requests to an object store
 	@. tools/java && $(BIN)/python -m bench.scale

@@ -148,6 +148,20 @@ class LargeLookup:
     """How much of its row group is read for one row."""
 
 
+class Board:
+    """All peers side by side, in a lake of small files and in one of files of real size."""
+
+    small_files = 1000
+    questions = 15
+    many, there = 10_000, 100
+    """So many keys are asked for at once, of which so many are there."""
+    batch_rows = 1 << 20
+    fpp = 0.001
+    """Of ClickHouse's skip index."""
+    duckdb_bar, lance_bar = 10, 2.0
+    """A present key in files of real size: times faster than DuckDB, share of the time of Lance's Bloom filter."""
+
+
 class Units:
     """Very many units, of which there are only filters."""
 

@@ -24,6 +24,7 @@ _TITLES = {
     "build": "Building and refreshing an index",
     "needle": "Keys in Spark",
     "lookup": "Rows by key without Spark",
+    "board": "All peers side by side",
     "join": "A join in which nine of ten rows have no match",
     "embed": "Embedding filters into a lake",
     "scale": "How costs grow",
@@ -55,6 +56,12 @@ _LIMITS = {
         with processor caches that other engines have filled. *Whole process:* loading numpy and PyArrow, a row
         of the table; the rest are lakebloom's own modules, listing the table, and the end of the process. *A
         million units:* 32 bytes of each unit come from memory for each layer that is probed.
+    """,
+    "board": """
+        What is in the table above. Maps know the file of a key for certain and then read a whole file or row group
+        with PyArrow; they keep all keys. Lance and ClickHouse keep a copy of the rows in their own format. Their
+        build times are without the copy for Lance, with it for ClickHouse; ours is with the start of Spark. Bytes a
+        key are those of what answers for keys: index, filters, or map.
     """,
     "join": """
         Spark's scan of the large side, and the eight tests of a bit for each of its rows. Little more is
@@ -90,6 +97,8 @@ def page(outcomes: dict[str, Outcome]) -> str:
     ]
     for name, outcome in outcomes.items():
         parts.append(f"## {_TITLES[name]}\n\n`make bench-{name}`, {outcome.elapsed_s:.0f} s\n")
+        for matrix in outcome.matrices:
+            parts.append(f"{matrix.title}:\n\n" + "\n".join(_table(matrix.headings, matrix.rows)) + "\n")
         parts.append("\n".join(_table((*HEADINGS, ""), map(_row, outcome.results))) + "\n")
         limits = " ".join(_LIMITS[name].split())
         parts.append(textwrap.fill(f"What limits it now: {limits}", 120) + "\n")

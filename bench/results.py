@@ -8,7 +8,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +19,22 @@ from rich.table import Table
 Unit = Literal["s", "ms", "ns", "MB", "bytes", ""]
 Kind = Literal["at most", "at least"]
 HEADINGS = ("what", "ours", "theirs", "peer", "ratio", "bar")
-_PACKAGES = ("pyspark", "pyarrow", "numpy", "numba", "duckdb", "datafusion", "polars", "pylance", "rbloom", "deltalake")
+_PACKAGES = (
+    "pyspark",
+    "pyarrow",
+    "numpy",
+    "numba",
+    "duckdb",
+    "datafusion",
+    "polars",
+    "pylance",
+    "chdb",
+    "lmdb",
+    "rocksdict",
+    "rbloom",
+    "deltalake",
+    "pyiceberg",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +96,29 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Matrix:
+    """Several methods beside each other, one row each, with figures as text."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def printed(self) -> Table:
+        """Return it as a table for the terminal."""
+        made = table(self.title, self.headings[:1], self.headings[1:])
+        for row in self.rows:
+            made.add_row(*row)
+        return made
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """All that a bench found."""
 
     results: list[Result]
     points: list[Point] = field(default_factory=list)
     elapsed_s: float = 0.0
+    matrices: list[Matrix] = field(default_factory=list)
 
 
 def figure(value: float, unit: Unit) -> str:
@@ -137,7 +169,7 @@ def main(title: str, run: Callable[[Console], Outcome]) -> None:
     console = Console(width=150)
     started = time.perf_counter()
     found = run(console)
-    found = Outcome(found.results, found.points, time.perf_counter() - started)
+    found = replace(found, elapsed_s=time.perf_counter() - started)
     print_results(console, title, found.results)
     if arguments.outcome is not None:
         arguments.outcome.write_bytes(msgspec.json.encode(found))

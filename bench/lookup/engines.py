@@ -42,13 +42,13 @@ def duckdb(folder: str, _: str) -> Ask:
     return ask
 
 
-def datafusion(folder: str, _: str) -> Ask:
-    """One context with a listing table, filters asked and pushed into the scan."""
+def datafusion(folder: str, settings: str) -> Ask:
+    """One context with a listing table; filters are asked and pushed into the scan, but for the settings "plain"."""
     from datafusion import SessionConfig, SessionContext
 
     config = SessionConfig()
     for key in ("bloom_filter_on_read", "pushdown_filters", "reorder_filters"):
-        config = config.set(f"datafusion.execution.parquet.{key}", "true")
+        config = config.set(f"datafusion.execution.parquet.{key}", str(settings != "plain").lower())
     context = SessionContext(config)
     context.register_parquet("t", folder)
 
@@ -150,6 +150,77 @@ def right_row_groups(homes: Mapping[str, str]) -> Ask:
     return ask
 
 
+def clickhouse(folder: str, table: str) -> Ask:
+    """A table of ClickHouse's own with a skip index of the kind bloom_filter."""
+    opened = clickhouse_session(folder)
+
+    def ask(keys: list[str]) -> Rows:
+        wanted = ", ".join(f"'{key}'" for key in keys)
+        found = opened.query(f"SELECT uuid, amount FROM {table} WHERE uuid IN ({wanted})", "TabSeparated")
+        lines = (line.split("\t") for line in str(found).splitlines())
+        return sorted((key, int(amount)) for key, amount in lines)
+
+    return ask
+
+
+def clickhouse_session(folder: str) -> Any:
+    """Return ClickHouse's session in a folder. A process has one at a time, and so has the folder."""
+    from chdb.session import Session
+
+    return Session(folder)
+
+
+def lmdb(folder: str, files: str) -> Ask:
+    """A map in LMDB from each key to its place, and PyArrow, which reads there."""
+    import lmdb
+
+    environment = lmdb.open(f"{folder}/lmdb", readonly=True, lock=False, map_size=1 << 40)
+    return _by_map(environment.begin().get, files)
+
+
+def rocksdb(folder: str, files: str) -> Ask:
+    """The same map in RocksDB."""
+    from rocksdict import AccessType, Rdict
+
+    return _by_map(Rdict(f"{folder}/rocksdb", rocksdb_options(), access_type=AccessType.read_only()).get, files)
+
+
+def rocksdb_options() -> Any:
+    """Return how RocksDB stores the map: bytes as they are, with ten bits a key in filters of its own."""
+    from rocksdict import BlockBasedOptions, Options
+
+    blocks = BlockBasedOptions()
+    blocks.set_bloom_filter(10, False)
+    options = Options(raw_mode=True)
+    options.set_block_based_table_factory(blocks)
+    return options
+
+
+def _by_map(find: Callable[[bytes], bytes | None], files: str) -> Ask:
+    """Ask a map from the 16 bytes of a key to the numbers of its file and row group, two bytes each.
+
+    ``files`` is their folder; with a # at its end row groups are read instead of files.
+    """
+    from pathlib import Path
+    from uuid import UUID
+
+    by_group = files.endswith("#")
+    paths = sorted(map(str, Path(files.removesuffix("#")).iterdir()))
+    homes: dict[str, str] = {}
+    read = (right_row_groups if by_group else right_files)(homes)
+
+    def ask(keys: list[str]) -> Rows:
+        homes.clear()
+        for key in keys:
+            place = find(UUID(key).bytes)
+            if place is not None:
+                path = paths[int.from_bytes(place[:2], "big")]
+                homes[key] = f"{path}#{int.from_bytes(place[2:], 'big')}" if by_group else path
+        return read(list(homes)) if homes else []
+
+    return ask
+
+
 ENGINES: dict[str, Callable[[str, str], Ask]] = {
     "lakebloom": lakebloom,
     "duckdb": duckdb,
@@ -157,6 +228,9 @@ ENGINES: dict[str, Callable[[str, str], Ask]] = {
     "polars": polars,
     "pyarrow": pyarrow,
     "lance": lance,
+    "clickhouse": clickhouse,
+    "lmdb": lmdb,
+    "rocksdb": rocksdb,
 }
 
 

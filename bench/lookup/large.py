@@ -39,7 +39,7 @@ def large_results(console: Console) -> list[Result]:
     folder = FOLDER / "large"
     files = large_files(folder, key="uuid", files=LargeLookup.files, rows=LargeLookup.sampled_rows)
     build = _index(files)
-    asked = _questions(files)
+    asked = large_questions(files)
     contenders = _methods(files, folder)
     warm(contenders, asked, set())
     loading_s = statistics.median(cold(contenders, asked[PRESENT]))
@@ -75,7 +75,8 @@ def _index(files: LargeFiles) -> list[Result]:
     ]
 
 
-def _questions(files: LargeFiles) -> dict[str, list[Question]]:
+def large_questions(files: LargeFiles) -> dict[str, list[Question]]:
+    """Return questions of each kind, each with keys of its own."""
     rng = random.Random(Lookup.seed)
     count = LargeLookup.questions + 1
     rows = [(key, amount, f"{path}#{group}") for key, amount, path, group in files.rows]

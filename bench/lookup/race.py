@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.lookup.engines import ENGINES, right_files, right_row_groups
-from bench.lookup.source import CASES, INDEXES, PRESENT, LookupTable, Question
+from bench.lookup.source import INDEXES, PRESENT, LookupTable, Question
 from bench.parameters import Lookup
 
 LIMIT = "limit: PyArrow, told the files"
@@ -87,7 +87,7 @@ def warm(contenders: list[Method], asked: dict[str, list[Question]], left_out: s
         for method in contenders
     }
     for number in range(min(map(len, asked.values()))):
-        for case in CASES:
+        for case in asked:
             question = asked[case][number]
             for method in contenders:
                 if (method.name, case) in left_out or not method.wants_more(case) or not method.has_work(question):
