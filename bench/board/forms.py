@@ -99,23 +99,23 @@ def _sorted_places(lake: Lake) -> Iterator[tuple[bytes, bytes]]:
         for group in range(file.metadata.num_row_groups):
             texts = file.read_row_group(group, columns=["uuid"])["uuid"].combine_chunks()
             keys.append(_as_bytes(texts))
-            places.append(np.full(len(texts), (number << 16) | group, ">u4"))
-    joined, place = np.concatenate(keys), np.concatenate(places)
-    order = np.lexsort((joined["low"], joined["high"]))
+            places.append(np.full(len(texts), (number << 16) | group, np.uint32))
+    joined, place = np.concatenate(keys).view("V16"), np.concatenate(places)
+    high, low = joined.view(">u8").reshape(-1, 2).astype(np.uint64).T
+    order = np.lexsort((low, high))
     for start in range(0, len(order), Board.batch_rows):
         some = order[start : start + Board.batch_rows]
-        key_bytes, place_bytes = joined[some].tobytes(), place[some].tobytes()
+        key_bytes, place_bytes = joined[some].tobytes(), place[some].astype(">u4").tobytes()
         for i in range(len(some)):
             yield key_bytes[16 * i : 16 * i + 16], place_bytes[4 * i : 4 * i + 4]
 
 
-def _as_bytes(texts: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.void]]:
-    """Return UUIDs as two big-endian halves each."""
+def _as_bytes(texts: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    """Return the 16 bytes of each UUID."""
     digits = pc.binary_join(pc.split_pattern(texts, "-"), "").buffers()[2]
     raw = np.frombuffer(digits, np.uint8, 32 * len(texts))
     nibbles = np.where(raw >= ord("a"), raw - ord("a") + 10, raw - ord("0")).astype(np.uint8)
-    packed = (nibbles[0::2] << 4) | nibbles[1::2]
-    return packed.view(np.dtype([("high", ">u8"), ("low", ">u8")]))
+    return (nibbles[0::2] << 4) | nibbles[1::2]
 
 
 def _write_lmdb(lake: Lake) -> int:

@@ -142,7 +142,7 @@ def right_row_groups(homes: Mapping[str, str]) -> Ask:
 
     def ask(keys: list[str]) -> Rows:
         groups: dict[str, list[str]] = {}
-        for key in keys:
+        for key in filter(homes.__contains__, keys):
             groups.setdefault(homes[key], []).append(key)
         places = [(home.rpartition("#"), wanted) for home, wanted in groups.items()]
         return sorted(row for (path, _, group), wanted in places for row in of_group(path, int(group), wanted))
