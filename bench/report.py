@@ -93,7 +93,7 @@ def page(outcomes: dict[str, Outcome]) -> str:
         _INTRODUCTION,
         f"{met} of {len(results)} bars are met. {_machine()}; {taken_s / 60:.0f} minutes.\n",
         "\n".join(_table(("", "version"), versions().items())) + "\n",
-        "![Latency of one present key against the number of files](latency.svg)\n",
+        "![Latency of one present key against the size and the number of files](latency.svg)\n",
     ]
     for name, outcome in outcomes.items():
         parts.append(f"## {_TITLES[name]}\n\n`make bench-{name}`, {outcome.elapsed_s:.0f} s\n")

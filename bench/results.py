@@ -93,6 +93,7 @@ class Point:
     series: str
     files: int
     ms: float
+    rows_per_file: int = 25_000
 
 
 @dataclass(frozen=True, slots=True)
