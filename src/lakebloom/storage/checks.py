@@ -7,10 +7,12 @@ these checks names exactly one file on every backend and cannot lead out of the 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import InvalidArgumentError, StorageError
 from lakebloom.storage.local.temporary import is_temporary
+from lakebloom.tuning import CACHED_ANSWERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +24,7 @@ _HINT = "give a path relative to the storage's base, such as 'log/7.json'"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
+@lru_cache(maxsize=CACHED_ANSWERS)
 def check_path(path: str) -> str:
     """Return `path` if it names a file below the base."""
     if any(segment in {"", ".", ".."} for segment in path.split("/")):

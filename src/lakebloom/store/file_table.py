@@ -67,7 +67,7 @@ class FileTable:
             return units  # each file has one
         places = np.searchsorted(self._starts, units, side="right") - 1
         found = np.empty(len(units), dtype=np.int64)
-        for number in sorted(set(places.tolist())):  # np.unique would load numpy.ma, which takes as long as a lookup
+        for number in sorted(set(places.tolist())):
             here = places == number
             firsts = numbers(self._file.batch(number)["first_unit"], 4)
             found[here] = number * ROWS + np.searchsorted(firsts, units[here], side="right") - 1
@@ -85,7 +85,7 @@ class FileTable:
         """Return some of the files."""
         places = wanted // ROWS
         found: list[TableFile | None] = [None] * len(wanted)
-        for number in np.unique(places).tolist():
+        for number in sorted(set(places.tolist())):
             here = np.flatnonzero(places == number)
             files = _columns(_taken(self._file.batch(number), wanted[here] - number * ROWS)).files()
             for at, file in zip(here.tolist(), files, strict=True):

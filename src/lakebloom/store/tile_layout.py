@@ -96,6 +96,11 @@ class Layout:
         kernels.crc32_of_pieces(pieces, self.piece_bytes, numbers, seed, found)
         return found
 
+    @staticmethod
+    def checksum(piece: memoryview, number: int, seed: int) -> bytes:
+        """Return the checksum of one piece, as it is stored."""
+        return zlib.crc32(piece, zlib.crc32(number.to_bytes(8, "little"), seed)).to_bytes(CHECK_BYTES, "little")
+
     def unpacked(self, rows: Sequence[ByteArray]) -> WordArray:
         """Return whole rows, as they are stored, as [num_rows, num_units, 8] blocks."""
         padded = np.concatenate([*rows, np.zeros(SLACK_BYTES, dtype=np.uint8)])

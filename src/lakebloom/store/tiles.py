@@ -11,12 +11,13 @@ import zlib
 from bisect import bisect_right
 from contextlib import suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from lakebloom.errors import NotFoundError, StorageError
 from lakebloom.sbbf.blocks import BITS_PER_BLOCK, WORDS_PER_BLOCK
+from lakebloom.sbbf.distinct import distinct_numbers
 from lakebloom.storage.local.reads import identity
 from lakebloom.store.files import corrupt, failure, write_blob
 from lakebloom.store.kept_pieces import KeptPieces
@@ -134,7 +135,17 @@ class PartReader:
         """Return a piece. Raises CorruptIndexError if the file is missing, short or altered."""
         kept = self._kept()
         piece = None if kept is None else kept.piece(number)
-        return self.some([number])[0] if piece is None else piece.data
+        if piece is not None:
+            return piece.data
+        # Without arrays: a key that was not asked for before takes most of its time here.
+        layout = self.layout
+        (stored,) = self._ranges([(layout.offset(number), layout.stored_bytes)])
+        data = stored[: layout.piece_bytes]
+        if layout.checksum(data, number + self._first_piece, self._seed) != stored[layout.piece_bytes :]:
+            self._wrong(number)
+        if kept is not None:
+            kept.add_one(number, data)
+        return data
 
     def some(self, numbers: Sequence[int]) -> list[memoryview]:
         """Return a few pieces. Raises as ``one`` does."""
@@ -161,7 +172,7 @@ class PartReader:
                 if len(missing):
                     kept.add(missing, self._read(missing))
                 return kept.all(numbers)
-        distinct, places = np.unique(numbers, return_inverse=True)
+        distinct, places = distinct_numbers(numbers.reshape(-1))
         memory = np.empty(len(distinct) * self.layout.piece_bytes + SLACK_BYTES, dtype=np.uint8)
         self._read(distinct, memory[:-SLACK_BYTES].reshape(len(distinct), -1))
         return memory, places.reshape(numbers.shape)
@@ -222,9 +233,12 @@ class PartReader:
         expected = np.ascontiguousarray(pieces[:, size_bytes:]).view("<u4")[:, 0]
         wrong = np.flatnonzero(found != expected)
         if len(wrong):
-            row, plane = divmod(int(numbers[wrong[0]]) + self._first_piece, self.layout.pieces_per_row)
-            where = f"plane {plane} of row {row}" if self.layout.is_wide else f"row {row}"
-            raise corrupt(self.file.path, f"a wrong checksum of {where}")
+            self._wrong(int(numbers[wrong[0]]))
+
+    def _wrong(self, number: int) -> NoReturn:
+        row, plane = divmod(number + self._first_piece, self.layout.pieces_per_row)
+        where = f"plane {plane} of row {row}" if self.layout.is_wide else f"row {row}"
+        raise corrupt(self.file.path, f"a wrong checksum of {where}")
 
     def _kept(self) -> KeptPieces | None:
         """Return the cached pieces of the file as it is now, None if its pieces are not cached."""

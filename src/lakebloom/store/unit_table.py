@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakebloom.errors import UnsupportedTypeError
+from lakebloom.sbbf.distinct import runs
 from lakebloom.sbbf.hashing.buffers import bits, numbers_or
 from lakebloom.store.batched_file import ROWS, BatchedFile
 from lakebloom.store.file_table import FileTable
@@ -199,7 +200,7 @@ def _contradiction(_number: int, batch: pa.RecordBatch) -> str | None:
 def _by_batch(wanted: IntArray) -> Iterator[tuple[int, IntArray]]:
     """Yield each batch that has some of these ascending rows, and their numbers in it."""
     places = wanted // ROWS
-    numbers_of, firsts = np.unique(places, return_index=True)
+    numbers_of, firsts = runs(places)
     ends = [*firsts, len(wanted)][1:]  # none for no rows at all
     for number, first, end in zip(numbers_of.tolist(), firsts, ends, strict=True):
         yield number, wanted[first:end] - number * ROWS

@@ -6,7 +6,6 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from lakebloom.errors import CorruptIndexError, InvalidArgumentError
@@ -14,6 +13,7 @@ from lakebloom.index.current_table import recorded_table
 from lakebloom.index.query.pruning import prune
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.predicate.tree import Node, renamed
+from lakebloom.sbbf.distinct import distinct_numbers
 from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.storage import to_local_path
 from lakebloom.storage.metered import Metered
@@ -135,7 +135,7 @@ def candidates_in(segment: Segment, numbers: IntArray) -> list[Candidate]:
     """Return units of a segment by their numbers."""
     names = ("row_start", "row_count", "row_group_start", "row_group_count")
     columns = [column.tolist() for column in segment.units.rows(names, numbers)]
-    distinct, places = np.unique(segment.units.files.of_units(numbers), return_inverse=True)
+    distinct, places = distinct_numbers(segment.units.files.of_units(numbers))
     files = segment.units.files.rows(distinct)
     return [
         Candidate(files[file], row_start, row_count, range(first, first + count))

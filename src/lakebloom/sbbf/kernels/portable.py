@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lakebloom.sbbf.blocks import SALTS
+from lakebloom.sbbf.distinct import runs
 from lakebloom.sbbf.kernels.planes_portable import and_planes, crc32_of_pieces, from_planes, plane_numbers, to_planes
 from lakebloom.sbbf.kernels.single import hash_one
 from lakebloom.sbbf.kernels.xxh64 import PRIMES
@@ -134,9 +135,8 @@ def _hash_slices(data: ByteArray, starts: OffsetArray, sizes: OffsetArray, out: 
         out[:] = [hash_one(data[start : start + size].tobytes()) for start, size in places]
         return
     order = np.argsort(sizes, kind="stable")
-    distinct, counts = np.unique(sizes, return_counts=True)
-    ends = np.cumsum(counts)
-    for size, first, end in zip(distinct.tolist(), ends - counts, ends, strict=True):
+    distinct, firsts = runs(sizes[order])
+    for size, first, end in zip(distinct.tolist(), firsts, np.append(firsts[1:], len(order)), strict=True):
         rows = order[first:end]
         step = max(1, GATHERED_BYTES // max(1, size))
         for at in range(0, len(rows), step):

@@ -13,6 +13,7 @@ import os
 import stat
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ from lakebloom.storage.permissions import Permissions
 from lakebloom.storage.protocol import StoredFile
 from lakebloom.storage.uri import to_local_path
 from lakebloom.storage.writable import leaving_no_directories, unwritable_path
+from lakebloom.tuning import CACHED_ANSWERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -127,7 +129,7 @@ class LocalStorage:
 
     def _file(self, path: str) -> str:
         # A string, because making a Path takes longer than reading a small file.
-        return f"{to_local_path(self.uri).rstrip('/')}/{path}"
+        return f"{_base(self.uri)}/{path}"
 
     def _link_above(self, path: str) -> str:
         """Return the first symbolic link among the directories of a path below the base, or ''."""
@@ -176,6 +178,11 @@ class LocalStorage:
                     return
                 raise
             directory = directory.parent
+
+
+@lru_cache(maxsize=CACHED_ANSWERS)
+def _base(uri: str) -> str:
+    return to_local_path(uri).rstrip("/")
 
 
 def _walk(directory: Path, prefix: str) -> Iterator[StoredFile]:
