@@ -35,7 +35,7 @@ class ExactFilters:
     unknown_bounds: Collection[int] = ()
     """Units without a lower bound; those before them have no upper bound."""
     rate: float = 0.0
-    wide: bool = False
+    is_wide: bool = False
     probes: list[tuple[ColumnPath, int]] = field(default_factory=list)
     """What was asked of the filters: column and number of hashes."""
 
@@ -44,8 +44,11 @@ class ExactFilters:
         return len(self.units)
 
     @property
-    def is_wide(self) -> bool:
-        return self.wide
+    def wide(self) -> ExactFilters | None:
+        return self if self.is_wide else None
+
+    def holding(self, column: ColumnPath, hashes: HashArray) -> IntArray:
+        return np.flatnonzero(self.might_contain_any(column, hashes))
 
     def some(self, units: IntArray) -> UnitFacts:
         return _Some(self, units)

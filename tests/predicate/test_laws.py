@@ -53,7 +53,7 @@ def test_a_unit_with_a_matching_row_is_kept(
     for unit, kept in zip(units, pruned.keep.tolist(), strict=True):
         assert kept or not any(row_mask(predicate, unit, TYPES).to_pylist())
     # Of very many units the filters are probed first. A value outside of all bounds then counts as well.
-    wide = can_match(predicate, dataclasses.replace(filters, wide=True))
+    wide = can_match(predicate, dataclasses.replace(filters, is_wide=True))
     assert not (pruned.keep & ~wide.keep).any()
     assert kind is BloomFilters or (wide.keep == pruned.keep).all()
     for (asked, kept_units), by_bounds in zip(wide.units, wide.by_bounds, strict=True):

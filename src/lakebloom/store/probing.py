@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Layers: TypeAlias = Sequence[TileReader]
     IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
-__all__ = ["which_hold", "which_hold_any", "which_hold_each", "who_holds_what"]
+__all__ = ["units_that_hold_any", "which_hold", "which_hold_any", "which_hold_each", "who_holds_what"]
 
 _NONE = np.empty(0, dtype=np.int64)
 
@@ -91,7 +91,20 @@ def which_hold_any(layers: Layers, hashes: HashArray) -> BoolArray:
         for h in hashes.tolist():
             answers[which_hold(layers, h)] = True
         return answers
-    everyone = _all_units(num_units)
+    hit = _hit(layers, hashes)
+    return np.unpackbits(hit.view(np.uint8), bitorder="little", count=num_units).view(np.bool_)
+
+
+def units_that_hold_any(layers: Layers, hashes: HashArray) -> IntArray:
+    """Return the units of a tile that may contain one of these values, ascending."""
+    if len(hashes) == 1:
+        return which_hold(layers, int(hashes[0]))
+    return units_of(_hit(layers, hashes))
+
+
+def _hit(layers: Layers, hashes: HashArray) -> HashArray:
+    """Return the units that may contain one of these values, as bits of 64-bit words."""
+    everyone = _all_units(layers[0].tile.num_units)
     hit = np.zeros_like(everyone)
     step = max(1, PROBED_BYTES // everyone.nbytes)
     for start in range(0, len(hashes), step):
@@ -101,7 +114,7 @@ def which_hold_any(layers: Layers, hashes: HashArray) -> BoolArray:
         hit |= np.bitwise_or.reduce(passed, axis=0)
         if np.array_equal(hit, everyone):
             break
-    return np.unpackbits(hit.view(np.uint8), bitorder="little", count=num_units).view(np.bool_)
+    return hit
 
 
 def which_hold_each(layers: Layers, hashes: HashArray, slots: IntArray) -> BoolArray:

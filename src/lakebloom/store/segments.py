@@ -23,7 +23,7 @@ from lakebloom.sbbf import estimates
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.store.files import corrupt
-from lakebloom.store.probing import which_hold_any, which_hold_each, who_holds_what
+from lakebloom.store.probing import units_that_hold_any, which_hold_any, which_hold_each, who_holds_what
 from lakebloom.store.records import SegmentRecord, TileRecord
 from lakebloom.store.some_units import SomeUnits
 from lakebloom.store.tiles import TileReader, write_tile
@@ -145,9 +145,9 @@ class Segment:
         return self.record.num_units
 
     @property
-    def is_wide(self) -> bool:
-        """Whether only facts about units that passed a filter are read."""
-        return self.num_units > WIDE_UNITS
+    def wide(self) -> Segment | None:
+        """Itself, if only facts about units that passed a filter are read."""
+        return self if self.num_units > WIDE_UNITS else None
 
     def some(self, units: np.ndarray[Any, np.dtype[np.int64]]) -> SomeUnits:
         """Return the facts about some units."""
@@ -197,6 +197,13 @@ class Segment:
         for tile_number, layers in tiles.items():
             keep[self.members(column, tile_number)] = which_hold_any(layers, hashes)
         return keep
+
+    def holding(self, column: ColumnPath, hashes: HashArray) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the units that may contain a value with one of these distinct hashes, ascending."""
+        for layers in self.tiles(column).values():
+            if layers[0].tile.num_units == self.num_units:
+                return units_that_hold_any(layers, hashes)  # one tile has all units
+        return np.flatnonzero(self.might_contain_any(column, hashes))
 
     def which(self, column: ColumnPath, hashes: HashArray, units: np.ndarray[Any, np.dtype[np.int64]]) -> BoolArray:
         """Tell for each hash and each of these units, [num_hashes, len(units)], whether the unit may contain it."""

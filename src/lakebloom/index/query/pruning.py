@@ -43,30 +43,26 @@ class PrunedUnits(NamedTuple):
 
     def by_segment(self) -> Iterator[tuple[Segment, IntArray]]:
         """Yield the numbers of the current units that can match, for each segment that has any."""
-        snapshot = self.snapshot
-        if self.whole is not None:
-            (pruned,) = self.answers
-            if pruned.keep.any():
-                passed = np.flatnonzero(pruned.keep)
-                yield from self.whole.by_segment(passed[np.concatenate(snapshot.current)[passed]])
-            return
-        for number, (segment, pruned) in enumerate(zip(snapshot.segments, self.answers, strict=True)):
-            if pruned.keep.any():
-                passed = np.flatnonzero(pruned.keep)
-                yield segment, passed[snapshot.current[number][passed]]
+        for number, passed in self._passed():
+            current = passed[self.snapshot.current[number][passed]]
+            if len(current):
+                yield self.snapshot.segments[number], current
+
+    def _passed(self) -> Iterator[tuple[int, IntArray]]:
+        """Yield the number of each segment in which units passed, and their numbers in it."""
+        if self.whole is None:
+            for number, pruned in enumerate(self.answers):
+                if pruned.kept:
+                    yield number, pruned.kept.numbers
+        elif self.answers[0].kept:
+            yield from self.whole.by_segment(self.answers[0].kept.numbers)
 
     def files(self) -> BoolArray:
         """Tell for each row of the version's files whether it is current and one of its units can match."""
         files = self.snapshot.files
         kept = np.zeros(files.num_rows, dtype=np.bool_)
-        start = 0
-        for number, segment in enumerate(self.snapshot.segments):
-            if self.whole is None:
-                keep = self.answers[number].keep
-            else:
-                keep = self.answers[0].keep[start : start + segment.num_units]
-            start += segment.num_units
-            kept[self.snapshot.file_numbers(number, np.flatnonzero(keep))] = True
+        for number, passed in self._passed():
+            kept[self.snapshot.file_numbers(number, passed)] = True
         return kept & files.current
 
 

@@ -18,7 +18,6 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import msgspec
-import numpy as np
 
 from lakebloom.predicate.prune.hashes import Probes, to_probes, why_kept
 from lakebloom.predicate.prune.limits import Limit, limit_of, prefix_of
@@ -36,7 +35,8 @@ from lakebloom.predicate.prune.normalise import (
     OneOf,
     normalise,
 )
-from lakebloom.predicate.prune.unit_filters import BoolArray, UnitBounds, UnitFacts, UnitFilters
+from lakebloom.predicate.prune.unit_filters import BoolArray, UnitBounds, UnitFacts, UnitFilters, WideFilters
+from lakebloom.predicate.prune.units import Units
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.spark_types import Kind, spark_type
 from lakebloom.predicate.sql.text import to_text
@@ -85,13 +85,26 @@ class Unused(msgspec.Struct, frozen=True):
 class Pruned(msgspec.Struct, frozen=True):
     """Which units can match, and what each leaf of the predicate did. Every leaf is either used or unused."""
 
-    keep: BoolArray
+    kept: Units
     used: tuple[Used, ...]
     unused: tuple[Unused, ...]
-    units: tuple[tuple[BoolArray, BoolArray], ...] = ()
-    """For each used part, the units that were tested, and those of them that it kept."""
-    by_bounds: tuple[BoolArray, ...] = ()
-    """For each used part, the units that min and max dropped."""
+    by_part: tuple[tuple[Units, Units, Units], ...] = ()
+    """For each used part the units that were tested, those of them that it kept, and those that bounds dropped."""
+
+    @property
+    def keep(self) -> BoolArray:
+        """For each unit whether it can match."""
+        return self.kept.truths
+
+    @property
+    def units(self) -> tuple[tuple[BoolArray, BoolArray], ...]:
+        """For each used part, the units that were tested, and those of them that it kept."""
+        return tuple((tested.truths, kept.truths) for tested, kept, _ in self.by_part)
+
+    @property
+    def by_bounds(self) -> tuple[BoolArray, ...]:
+        """For each used part, the units that min and max dropped."""
+        return tuple(dropped.truths for _, _, dropped in self.by_part)
 
 
 def exact_name(column: ColumnPath) -> ColumnPath:
@@ -133,11 +146,8 @@ class Pruner:
     def can_match(self, filters: UnitFilters) -> Pruned:
         """Tell which of these units can contain a row for which the predicate is TRUE. False is certain."""
         pruning = _Pruning(filters, self._resolve, self._values, self._hopeless)
-        keep = pruning.prune(self._normal, np.ones(filters.num_units, dtype=np.bool_))
-        return Pruned(
-            *(keep, tuple(pruning.used), tuple(pruning.unused), tuple(pruning.units)),
-            by_bounds=tuple(pruning.by_bounds),
-        )
+        kept = pruning.prune(self._normal, Units(filters.num_units))
+        return Pruned(kept, tuple(pruning.used), tuple(pruning.unused), tuple(pruning.by_part))
 
 
 def _num_values(node: Normal) -> int:
@@ -188,26 +198,15 @@ class _Values:
 
 
 class _Answer(NamedTuple):
-    """What a leaf says about each unit."""
+    """What a leaf says about the open units."""
 
-    kept: BoolArray
-    by_bounds: BoolArray
+    kept: Units
+    by_bounds: Units
     """The units that min and max dropped."""
     false_positives: float = 0.0
     """How many units the filters are expected to keep without need."""
     why_unread: Reason | None = None
     """Why filters were not read though there were units left."""
-    counts: tuple[int, int, int] | None = None
-    """How many units are open, kept and dropped by bounds, if all arrays are about open units only and were counted.
-    Each look at a million units takes as long as a quarter of the probe."""
-
-    def among(self, open_units: BoolArray) -> _Answer:
-        """Return the same about open units only, and counted."""
-        if self.counts is not None:
-            return self
-        kept, by_bounds = open_units & self.kept, open_units & self.by_bounds
-        tested, left, dropped = (int(np.count_nonzero(units)) for units in (open_units, kept, by_bounds))
-        return self._replace(kept=kept, by_bounds=by_bounds, counts=(tested, left, dropped))
 
 
 class _Pruning:
@@ -217,10 +216,9 @@ class _Pruning:
         self._filters, self._resolve, self._values, self._hopeless = filters, resolve, values, hopeless
         self.used: list[Used] = []
         self.unused: list[Unused] = []
-        self.units: list[tuple[BoolArray, BoolArray]] = []
-        self.by_bounds: list[BoolArray] = []
+        self.by_part: list[tuple[Units, Units, Units]] = []
 
-    def prune(self, node: Normal, open_units: BoolArray, why_not: Reason = Reason.NOT_NEEDED) -> BoolArray:
+    def prune(self, node: Normal, open_units: Units, why_not: Reason = Reason.NOT_NEEDED) -> Units:
         """Return the open units that can match. ``why_not`` is the reason if no unit is open."""
         match node:
             case AllOf(children):
@@ -228,12 +226,12 @@ class _Pruning:
                     open_units = self.prune(child, open_units, why_not)
                 return open_units
             case AnyOf(children):
-                kept = np.zeros_like(open_units)
+                kept = Units.none(open_units.num_units)
                 # A child that keeps every unit goes first: then no filter is read for the others.
-                if open_units.any() and not self._is_answered(node):
+                if open_units and not self._is_answered(node):
                     why_not = Reason.OR_NOT_ANSWERED
                 for child in sorted(children, key=lambda child: (self._is_answered(child), self._cost(child))):
-                    kept |= self.prune(child, open_units & ~kept, why_not)
+                    kept = kept | self.prune(child, open_units - kept, why_not)
                 return kept
             case OneOf(bounds=bounds) if bounds and isinstance(self._plan(node), Reason):
                 return self.prune(AllOf(bounds), open_units, why_not)
@@ -263,24 +261,22 @@ class _Pruning:
             case _:
                 return 0
 
-    def _prune_leaf(self, leaf: Leaf, open_units: BoolArray, why_not: Reason) -> BoolArray:
+    def _prune_leaf(self, leaf: Leaf, open_units: Units, why_not: Reason) -> Units:
         plan = self._plan(leaf)
-        if not isinstance(plan, Reason) and not open_units.any():
+        if not isinstance(plan, Reason) and not open_units:
             plan = why_not
         if isinstance(plan, Reason):
             self.unused.append(Unused(leaf.part, leaf.column, plan))
             return open_units
-        answer = self._answer(leaf, plan, open_units).among(open_units)
-        assert answer.counts is not None
-        tested, kept, by_bounds = answer.counts
+        answer = self._answer(leaf, plan, open_units)
+        tested, kept, by_bounds = len(open_units), len(answer.kept), len(answer.by_bounds)
         if answer.why_unread is not None and tested == kept:
             self.unused.append(Unused(leaf.part, leaf.column, answer.why_unread))
             return open_units
         self.used.append(
             Used(leaf.part, plan.column, tested, tested - kept, answer.false_positives, dropped_by_bounds=by_bounds)
         )
-        self.units.append((open_units, answer.kept))
-        self.by_bounds.append(answer.by_bounds)
+        self.by_part.append((open_units, answer.kept, answer.by_bounds))
         return answer.kept
 
     def _plan(self, leaf: Leaf) -> _Plan | Reason:
@@ -318,70 +314,66 @@ class _Pruning:
         """Return the expected share of units that seem to contain one of some values and do not."""
         return -math.expm1(num_hashes * math.log1p(-self._filters.false_positive_rate(column)))
 
-    def _answer(self, leaf: Leaf, plan: _Plan, open_units: BoolArray) -> _Answer:
-        nothing = np.zeros(len(open_units), dtype=np.bool_)
+    def _answer(self, leaf: Leaf, plan: _Plan, open_units: Units) -> _Answer:
+        nothing = Units.none(open_units.num_units)
         match leaf:
             case Never() | OneOf(values=()):
                 return _Answer(nothing, nothing)
             case HoldsNull():
                 counts, known = self._filters.null_counts(plan.column)
-                without_nulls: BoolArray = known & (counts == 0)
-                return _Answer(~without_nulls, nothing)
+                return _Answer(open_units - Units.where(known & (counts == 0)), nothing)
             case HoldsValue():
-                return _Answer(~_entirely_null(self._filters, plan.column), nothing)
-        if plan.probes is not None and self._filters.is_wide and self._is_cheap(plan, plan.probes):
-            return self._probe_first(plan, plan.probes, open_units)
-        possible = open_units & ~_entirely_null(self._filters, plan.column)
-        bounds = self._filters.bounds(plan.column) if possible.any() else None
+                return _Answer(open_units - _entirely_null(self._filters, plan.column), nothing)
+        if plan.probes is not None and self._is_cheap(plan, plan.probes) and (wide := self._filters.wide) is not None:
+            return self._probe_first(plan, plan.probes, open_units, wide)
+        possible = open_units - _entirely_null(self._filters, plan.column)
+        bounds = self._filters.bounds(plan.column) if possible else None
         if plan.probes is not None:
             return self._probe(plan, plan.probes, possible, bounds)
         if bounds is None:
             return _Answer(possible, nothing)
-        inside = bounds.starting_with(plan.prefix or b"") if plan.limit is None else plan.limit.of(bounds)
-        return _Answer(possible & inside, possible & ~inside)
+        within = bounds.starting_with(plan.prefix or b"") if plan.limit is None else plan.limit.of(bounds)
+        inside = Units.where(within)
+        return _Answer(possible & inside, possible - inside)
 
-    def _probe(self, plan: _Plan, probes: Probes, possible: BoolArray, bounds: UnitBounds | None) -> _Answer:
+    def _probe(self, plan: _Plan, probes: Probes, possible: Units, bounds: UnitBounds | None) -> _Answer:
         """Look for values, first in the bounds of units and then in their filters."""
-        kept, hashes = possible, probes.hashes
+        kept, by_bounds, hashes = possible, Units.none(possible.num_units), probes.hashes
         if bounds is not None:
-            inside, covered = bounds.holding(probes.values, possible)
-            kept, hashes = possible & inside, hashes if covered.all() else hashes[covered]
-        by_bounds = possible & ~kept
+            inside, covered = bounds.holding(probes.values, possible.truths)
+            kept, hashes = possible & Units.where(inside), hashes if covered.all() else hashes[covered]
+            by_bounds = possible - Units.where(inside)
         false_positives = self._false_positives(plan.column, len(hashes))
-        if not kept.any():
+        if not kept:
             return _Answer(kept, by_bounds)
         if false_positives > self._hopeless:
             return _Answer(kept, by_bounds, why_unread=Reason.NOT_SELECTIVE)
-        expected = int(np.count_nonzero(kept)) * false_positives
-        return _Answer(kept & self._filters.might_contain_any(plan.column, hashes), by_bounds, expected)
+        passed = Units.where(self._filters.might_contain_any(plan.column, hashes))
+        return _Answer(kept & passed, by_bounds, len(kept) * false_positives)
 
     @staticmethod
     def _is_cheap(plan: _Plan, probes: Probes) -> bool:
         return not plan.is_hopeless and len(probes.hashes) <= FEW_HASHES
 
-    def _probe_first(self, plan: _Plan, probes: Probes, open_units: BoolArray) -> _Answer:
+    def _probe_first(self, plan: _Plan, probes: Probes, open_units: Units, wide: WideFilters) -> _Answer:
         """Look for few values among very many units: in the filters first, then in the bounds of units that passed."""
-        passed = np.flatnonzero(self._filters.might_contain_any(plan.column, probes.hashes))
-        passed = passed[open_units[passed]]
-        possible = np.ones(len(passed), dtype=np.bool_)
-        inside = possible
+        count = open_units.num_units
+        passed = (open_units & Units.numbered(count, wide.holding(plan.column, probes.hashes))).numbers
+        kept, outside = passed, passed[:0]
         if len(passed):
-            facts = self._filters.some(passed)
-            possible = ~_entirely_null(facts, plan.column)
+            facts = wide.some(passed)
+            possible = Units(len(passed)) - _entirely_null(facts, plan.column)
             bounds = facts.bounds(plan.column)
-            inside = possible if bounds is None else bounds.holding(probes.values, possible)[0]
-        left, outside = passed[possible & inside], passed[possible & ~inside]
-        # Memory that is zero from the start costs nothing until it is written.
-        kept, by_bounds = (np.zeros(len(open_units), dtype=np.bool_) for _ in range(2))
-        kept[left] = True
-        by_bounds[outside] = True
-        tested = int(np.count_nonzero(open_units))
-        expected = tested * self._false_positives(plan.column, len(probes.hashes))
-        return _Answer(kept, by_bounds, expected, counts=(tested, len(left), len(outside)))
+            inside = possible
+            if bounds is not None:
+                inside = possible & Units.where(bounds.holding(probes.values, possible.truths)[0])
+            kept, outside = passed[inside.numbers], passed[(possible - inside).numbers]
+        expected = len(open_units) * self._false_positives(plan.column, len(probes.hashes))
+        return _Answer(Units.numbered(count, kept), Units.numbered(count, outside), expected)
 
 
-def _entirely_null(facts: UnitFacts, column: ColumnPath) -> BoolArray:
+def _entirely_null(facts: UnitFacts, column: ColumnPath) -> Units:
     counts, known = facts.null_counts(column)
     rows = facts.row_counts()
     only_nulls: BoolArray = counts == rows
-    return known & (rows >= 0) & only_nulls if only_nulls.any() else only_nulls
+    return Units.where(known & (rows >= 0) & only_nulls) if only_nulls.any() else Units.none(len(rows))

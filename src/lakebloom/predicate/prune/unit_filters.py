@@ -10,7 +10,7 @@ from lakebloom.sbbf.kernels import BoolArray, HashArray
 from lakebloom.store.unit_bounds import UnitBounds
 from lakebloom.tables.columns import ColumnPath
 
-__all__ = ["BoolArray", "HashArray", "IntArray", "UnitBounds", "UnitFacts", "UnitFilters"]
+__all__ = ["BoolArray", "HashArray", "IntArray", "UnitBounds", "UnitFacts", "UnitFilters", "WideFilters"]
 
 IntArray: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
@@ -28,6 +28,16 @@ class UnitFacts(Protocol):
         """Return the number of rows, negative if it is unknown."""
 
 
+class WideFilters(Protocol):
+    """Very many units, of which facts are read for those that passed a filter."""
+
+    def holding(self, column: ColumnPath, hashes: HashArray) -> IntArray:
+        """Return the units that may contain at least one of these distinct hashes, ascending. All if it is unknown."""
+
+    def some(self, units: IntArray) -> UnitFacts:
+        """Return the facts about some units, which are read by themselves."""
+
+
 class UnitFilters(UnitFacts, Protocol):
     """A set of units, for example a segment. Every array has one element for each unit.
 
@@ -40,11 +50,8 @@ class UnitFilters(UnitFacts, Protocol):
         """How many units there are."""
 
     @property
-    def is_wide(self) -> bool:
-        """Whether facts about all units are much more to read than the filters for a value, and than some facts."""
-
-    def some(self, units: IntArray) -> UnitFacts:
-        """Return the facts about some units of a wide set, which are read by themselves."""
+    def wide(self) -> WideFilters | None:
+        """The same units, if facts about all of them are much more to read than filters and some facts; else None."""
 
     def column_type(self, column: ColumnPath) -> str | None:
         """Return the column's Spark type when the units were built; None if it is not indexed here."""

@@ -62,7 +62,7 @@ def test_the_answers_of_all_segments(
         answers = [segment.might_contain_any(COLUMN, hashes) for segment in segments]
         assert whole.might_contain_any(COLUMN, hashes).tolist() == np.concatenate(answers).tolist()
         kept = np.flatnonzero(np.concatenate(answers))
-        found = {segment.record.id: units.tolist() for segment, units in whole.by_segment(kept)}
+        found = {segments[number].record.id: units.tolist() for number, units in whole.by_segment(kept)}
         each = zip(segments, answers, strict=True)
         assert found == {s.record.id: np.flatnonzero(hit).tolist() for s, hit in each if hit.any()}
 

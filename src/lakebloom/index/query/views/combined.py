@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from lakebloom.index.snapshot import Snapshot
-    from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, IntArray, UnitFacts
+    from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, IntArray
     from lakebloom.predicate.tree import Predicate
     from lakebloom.store.unit_bounds import UnitBounds
     from lakebloom.tables.columns import ColumnPath
@@ -79,13 +79,9 @@ class Together:
         return self.files.num_rows
 
     @property
-    def is_wide(self) -> bool:
+    def wide(self) -> None:
         """Facts about all units are in memory."""
-        return False
-
-    def some(self, units: IntArray) -> UnitFacts:
-        """Never called: this is not wide."""
-        raise NotImplementedError
+        return None
 
     def column_type(self, column: ColumnPath) -> str | None:
         """Return the type of a column; None also if it differs between segments."""

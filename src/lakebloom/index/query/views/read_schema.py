@@ -19,7 +19,14 @@ from lakebloom.tables.spark_schema import StructType
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, IntArray, UnitFacts, UnitFilters
+    from lakebloom.predicate.prune.unit_filters import (
+        BoolArray,
+        HashArray,
+        IntArray,
+        UnitFacts,
+        UnitFilters,
+        WideFilters,
+    )
     from lakebloom.predicate.spark_types import SparkType
     from lakebloom.store.records import TableRecord
     from lakebloom.store.unit_bounds import UnitBounds
@@ -118,14 +125,14 @@ class _FactsAsRead:
     """Facts about units, as far as they hold for what the query reads."""
 
     def __init__(self, facts: UnitFacts, schema: ReadSchema) -> None:
-        self._facts, self._schema = facts, schema
+        self._facts, self.schema = facts, schema
 
     def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
         """Return the NULLs of each unit, and whether they are known."""
         counts, known = self._facts.null_counts(column)
-        if self._schema.format in TEXT_FORMATS:
+        if self.schema.format in TEXT_FORMATS:
             return counts, np.zeros_like(known)
-        return counts, known & ~self._may_be_missing(column) if self._schema.has_default(column) else known
+        return counts, known & ~self._may_be_missing(column) if self.schema.has_default(column) else known
 
     def bounds(self, column: ColumnPath) -> UnitBounds | None:
         """Return the bounds of each unit. A unit that may lack the column has none, as all that was read is NULL."""
@@ -156,18 +163,15 @@ class AsRead(_FactsAsRead):
         return self._units.num_units
 
     @property
-    def is_wide(self) -> bool:
-        """Whether facts about some units are read by themselves."""
-        return self._units.is_wide
-
-    def some(self, units: IntArray) -> UnitFacts:
-        """Return the facts about some units."""
-        return _FactsAsRead(self._units.some(units), self._schema)
+    def wide(self) -> WideFilters | None:
+        """The same units, if there are very many."""
+        wide = self._units.wide
+        return None if wide is None else _WideAsRead(wide, self)
 
     def column_type(self, column: ColumnPath) -> str | None:
         """Return the type that was hashed; None if the query reads another one."""
         stored = self._units.column_type(column)
-        return stored if stored is not None and self._schema.reads(column, stored) else None
+        return stored if stored is not None and self.schema.reads(column, stored) else None
 
     def false_positive_rate(self, column: ColumnPath) -> float:
         """Return the rate of a unit's filter."""
@@ -176,4 +180,21 @@ class AsRead(_FactsAsRead):
     def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
         """Tell which units may hold one of the hashes."""
         found = self._units.might_contain_any(column, hashes)
-        return found | self._may_be_missing(column) if self._schema.has_default(column) else found
+        return found | self._may_be_missing(column) if self.schema.has_default(column) else found
+
+
+class _WideAsRead:
+    """Very many such units."""
+
+    def __init__(self, wide: WideFilters, units: AsRead) -> None:
+        self._wide, self._units = wide, units
+
+    def holding(self, column: ColumnPath, hashes: HashArray) -> IntArray:
+        """Return the units that may hold one of the hashes."""
+        if self._units.schema.has_default(column):
+            return np.flatnonzero(self._units.might_contain_any(column, hashes))
+        return self._wide.holding(column, hashes)
+
+    def some(self, units: IntArray) -> UnitFacts:
+        """Return the facts about some units."""
+        return _FactsAsRead(self._wide.some(units), self._units.schema)

@@ -19,7 +19,6 @@ from lakebloom.tuning import SIDE_BY_SIDE_UNITS, SINGLE_HASHES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from lakebloom.predicate.prune.unit_filters import UnitFacts
     from lakebloom.sbbf.kernels import BoolArray, HashArray
     from lakebloom.store.segments import Segment
     from lakebloom.store.tiles import TileReader
@@ -54,20 +53,16 @@ class SideBySide:
         return self._starts[-1]
 
     @property
-    def is_wide(self) -> bool:
+    def wide(self) -> None:
         """Facts about all units are in memory."""
-        return False
+        return None
 
-    def some(self, units: IntArray) -> UnitFacts:
-        """Never called: this is not wide."""
-        raise NotImplementedError
-
-    def by_segment(self, units: IntArray) -> Iterator[tuple[Segment, IntArray]]:
-        """Yield each segment that has some of these units, with their numbers in it."""
+    def by_segment(self, units: IntArray) -> Iterator[tuple[int, IntArray]]:
+        """Yield the number of each segment that has some of these units, with their numbers in it."""
         cuts = np.searchsorted(units, self._starts)
-        for segment, start, first, end in zip(self._segments, self._starts, cuts, cuts[1:], strict=False):
+        for number, (start, first, end) in enumerate(zip(self._starts, cuts, cuts[1:], strict=False)):
             if first < end:
-                yield segment, units[first:end] - start
+                yield number, units[first:end] - start
 
     def column_type(self, column: ColumnPath) -> str | None:
         """Return the Spark type of a column when it was hashed."""
