@@ -20,7 +20,7 @@ export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
 newcomer_options = $(if $(UPDATE),--update) $(if $(ONLY),--installed $(ONLY))
 
-.PHONY: newcomer help test check core fast demo api release lock clean bench-kernels bench-build bench-needle bench-large bench bench-embed bench-join bench-lookup bench-board bench-scale bench-size bench-start compat fuzz
+.PHONY: newcomer help test check core fast demo api release lock clean bench-kernels bench-build bench-needle bench-large bench bench-embed bench-join bench-lookup bench-board bench-scale bench-size bench-start bench-tables compat fuzz
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -86,6 +86,9 @@ bench-scale: $(BENCH_STAMP) ## a million units, growth with files and columns, r
 
 bench-size: $(BENCH_STAMP) ## bytes for each distinct value against every other writer of such filters
 	@. tools/java && $(BIN)/python -m bench.size
+
+bench-tables: $(BENCH_STAMP) ## Delta tables against plain files and deltalake's scan; plans to erase keys
+	@. tools/java && $(BIN)/python -m bench.tables
 
 compat: $(STAMP) ## the tests on every Spark that is supported, and docs/COMPATIBILITY.md from them; VERSION=3.5.9 for one
 	@. tools/java && $(BIN)/python tools/compat $(VERSION)

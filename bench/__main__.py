@@ -19,7 +19,7 @@ from bench.plot import latency_svg
 from bench.report import page
 from bench.results import Outcome, print_results, read_outcome
 
-BENCHES = ("start", "kernels", "build", "needle", "lookup", "board", "join", "embed", "scale", "size")
+BENCHES = ("start", "kernels", "build", "needle", "lookup", "board", "join", "embed", "scale", "size", "tables")
 DOCS = Path(__file__).parents[1] / "docs"
 FOLDER = WORK / "outcomes"
 

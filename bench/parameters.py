@@ -215,3 +215,22 @@ class Size:
     """How much more than exact filters an index of unique keys may take, and how far off its rate may be."""
     fewest_hits = 1000
     """With fewer a rate is not known well enough."""
+
+
+class Tables:
+    """Delta tables beside the same rows as plain files, and erasure."""
+
+    seed = 11
+    files, rows_per_file = 1000, 10_000
+    erased_files, erased_rows_per_file = 4000, 2_500
+    questions = 60
+    slow_questions = 5
+    """How many keys a scan is asked for."""
+    plain_bar = 1.3
+    """How much of the time of a lookup in the plain directory."""
+    scan_bar, many_bar = 30, 50
+    """How many times faster than deltalake's scan: for one key, and the files for many keys."""
+    many = 10_000
+    erased_keys: ClassVar = {10_000: 5.0}
+    """How many keys are planned to be erased, and how long that may take beside reading the files that hold them."""
+    very_many_keys = 1_000_000

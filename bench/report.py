@@ -29,6 +29,7 @@ _TITLES = {
     "embed": "Embedding filters into a lake",
     "scale": "How costs grow",
     "size": "Bytes for each distinct value",
+    "tables": "Delta tables, and erasing keys",
 }
 _LIMITS = {
     "start": """
@@ -80,6 +81,10 @@ _LIMITS = {
         files share, and files of one tile share the size of the largest. Ours were built for the rate that the
         peer's bits show, plus two standard errors; false positives of both were counted, and ours must not be
         significantly more.
+    """,
+    "tables": """
+        A lookup in a Delta table looks for the next commit, and for the last one; the rest is a lookup in plain
+        files. A plan reads the key column of the files that hold keys, file by file.
     """,
 }
 

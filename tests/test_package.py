@@ -35,6 +35,7 @@ LAYERS = [
     ["lake"],
     ["report"],
     ["spark"],
+    ["index.erasure"],
     ["index.lookup"],
     ["index.query", "index.build"],
     ["index.maintain"],

@@ -82,6 +82,8 @@ MAX_WHOLE_NUMBERS = 100
 """A range of more whole numbers is not probed value by value: min and max alone answer it."""
 HOPELESS = 0.9
 """A list of values is not probed where chance alone would keep this share of the files."""
+MOST_KEYS = 1_000_000
+"""Keys of one erasure. Each takes some hundred bytes while it is planned. bench-tables."""
 EMBEDDED_FILE_BYTES = 4 << 20
 """Smaller files are read as quickly as their own filters. bench-lookup."""
 EMBEDDED_VALUES = 1000

@@ -24,7 +24,7 @@ class ExitCode(enum.IntEnum):
     UNEXPECTED = 1, "unexpected error: a bug in lakebloom or in one of its libraries"
     USAGE = 2, "invalid arguments or an invalid condition"
     NOT_FOUND = 3, "no such index, table, file or column"
-    STATE = 4, "the index already exists, is deleted, too large or stale, or another writer changed it"
+    STATE = 4, "the index exists, is deleted, too large or stale, was changed meanwhile, or `--check` found keys"
     DAMAGED = 5, "an index or a filter is damaged, or `verify` found a value missing"
     STORAGE = 6, "files could not be read or written"
     UNSUPPORTED = 7, "an unsupported type, table or session, or Spark or Java is missing"

@@ -14,7 +14,7 @@ import typer
 
 from lakebloom import __version__
 from lakebloom.cli.app import current_output, debugging, start
-from lakebloom.cli.commands import build, maintain, parquet, query, report
+from lakebloom.cli.commands import build, erase, maintain, parquet, query, report
 from lakebloom.cli.error_message import ErrorMessage
 from lakebloom.cli.exit_codes import ExitCode, code_of
 from lakebloom.display.secrets import without_secrets
@@ -37,6 +37,7 @@ app = typer.Typer(
 )
 build.add_to(app)
 query.add_to(app)
+erase.add_to(app)
 maintain.add_to(app)
 parquet.add_to(app)
 report.add_to(app)

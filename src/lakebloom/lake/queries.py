@@ -10,6 +10,7 @@ from lakebloom.errors import (
     InvalidArgumentError,
 )
 from lakebloom.index.arguments import column_list, kind_of
+from lakebloom.lake.erasing import Erasing
 from lakebloom.lake.maintaining import Maintaining
 from lakebloom.lake.reading import Reading
 from lakebloom.tables.columns import parse_name
@@ -34,7 +35,7 @@ _LISTED_S = 60.0
 """How long the background waits for the newest state of all indexes."""
 
 
-class Queries(Maintaining, Reading):
+class Queries(Maintaining, Reading, Erasing):
     """Lets the session use the indexes."""
 
     @property

@@ -20,7 +20,7 @@ from lakebloom.display.visible import visible_lines
 if TYPE_CHECKING:
     from lakebloom.report.facts import Facts, SkipMap
 
-__all__ = ["render"]
+__all__ = ["environment", "render"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +32,16 @@ class _Bar:
     kind: str
 
 
-def render(facts: Facts, now: datetime.datetime | None = None) -> str:
-    """Return the page."""
-    environment = jinja2.Environment(
+def environment() -> jinja2.Environment:
+    """Return the template engine of all pages."""
+    made = jinja2.Environment(
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         finalize=lambda value: visible_lines(value) if type(value) is str else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
+    made.filters.update(
         amount=amount,
         percent=_percent,
         rate=_rate,
@@ -50,8 +50,13 @@ def render(facts: Facts, now: datetime.datetime | None = None) -> str:
         name=_file_name,
         place=lambda uri: uri.removeprefix("file://"),
     )
+    return made
+
+
+def render(facts: Facts, now: datetime.datetime | None = None) -> str:
+    """Return the page."""
     folder = resources.files("lakebloom.report")
-    template = environment.from_string((folder / "page.html.jinja").read_text())
+    template = environment().from_string((folder / "page.html.jinja").read_text())
     moment = now or datetime.datetime.now(datetime.timezone.utc)
     return template.render(
         facts=facts,

@@ -71,18 +71,25 @@ def typed(written: Written, column_type: str) -> Literal:
 
 def _number(written: Written, _: SparkType) -> Literal:
     _require_no_prefix(written)
-    number = decimal.Decimal(written.text)
+    number = decimal.Decimal(_digits(written))
     whole = number.is_finite() and number.adjusted() < _MAX_DIGITS and number == number.to_integral_value()
     return literal(int(number) if whole and "." not in written.text else number)
 
 
 def _floating(written: Written, kind: SparkType) -> Literal:
     _require_no_prefix(written)
-    number = float(written.text)
+    number = float(_digits(written))
     if kind.bits == 32:
         (number,) = struct.unpack("<f", struct.pack("<f", number))
         return Literal("float", repr(number))
     return literal(number)
+
+
+def _digits(written: Written) -> str:
+    """Return a text that SQL reads as a number. Python also reads 1_000 and digits of other scripts."""
+    if "_" in written.text or not written.text.isascii():
+        raise ValueError(written.text)
+    return written.text
 
 
 def _string(written: Written, _: SparkType) -> Literal:

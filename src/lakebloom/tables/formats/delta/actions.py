@@ -30,6 +30,8 @@ class Remove(msgspec.Struct, frozen=True, rename="camel"):
 
     path: str
     deletion_vector: Descriptor | None = None
+    deletion_timestamp: _Time | None = None
+    """When it was removed; VACUUM keeps the file for some time from then on."""
 
 
 class Format(msgspec.Struct, frozen=True):

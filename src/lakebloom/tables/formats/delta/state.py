@@ -90,18 +90,26 @@ class StateBuilder:
         return State(version, entries, self._metadata, self._protocol, self._in_commit_ms)
 
     def _add(self, add: Add) -> None:
-        assert self._entries is not None
         uri = file_uri(add.path, self._table_uri)
         vector = add.deletion_vector
-        self._entries[_key(uri, vector)] = DataFile(
+        entry = DataFile(
             TableFile(uri, add.size, add.modification_time, LOGGED),
             self._shared(add.partition_values),
             None if vector is None else DeletionVector.of(vector, self._table_uri),
         )
+        self._put(_key(uri, vector), entry)
 
     def _remove(self, remove: Remove) -> None:
+        key = _key(file_uri(remove.path, self._table_uri), remove.deletion_vector)
+        self._drop(key, remove.deletion_timestamp)
+
+    def _put(self, key: str, entry: DataFile) -> None:
         assert self._entries is not None
-        self._entries.pop(_key(file_uri(remove.path, self._table_uri), remove.deletion_vector), None)
+        self._entries[key] = entry
+
+    def _drop(self, key: str, removed_ms: int | None) -> None:
+        assert self._entries is not None
+        self._entries.pop(key, None)
 
     def _shared(self, values: dict[str, str | None]) -> PartitionValues:
         """Return partition values, the same object for all files of a partition. An empty text is NULL in a log."""

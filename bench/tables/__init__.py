@@ -1,0 +1,1 @@
+"""Delta tables beside plain files, and erasure."""

@@ -1,0 +1,119 @@
+"""What is kept of the table of an index: its history, and under which name and type each version has a column.
+
+A directory has the present only. A table with a log has every version that its log can still read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from lakebloom.index.current_table import CurrentTable
+from lakebloom.storage import open_storage
+from lakebloom.store.records import SnapshotRecord
+from lakebloom.tables.file_identity import TableFile
+from lakebloom.tables.formats.delta.history import delta_history
+from lakebloom.tables.formats.table_history import RetainedFile, RetainedVersion, TableHistory
+from lakebloom.tables.formats.table_snapshot import DataFile
+from lakebloom.tables.listing.glob import fixed_part
+from lakebloom.tables.spark_schema import parse_struct
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from lakebloom.store.records import ColumnRecord, TableRecord
+    from lakebloom.tables.columns import ColumnPath
+
+__all__ = ["ColumnReading", "readings_of", "retained_history", "unreferenced_files"]
+
+_SUFFIX = ".parquet"
+_LOG = "_delta_log/"
+
+
+def retained_history(table: CurrentTable, options: Mapping[str, str]) -> TableHistory:
+    """Return the history of a table as it is now. Raises the errors of listing it, or of reading its log."""
+    record = table.record
+    if record.snapshot is not None:
+        return delta_history(fixed_part(record.locations[0]), options)
+    table.require_plain(options)
+    present = RetainedVersion("", 0, None, record.schema_json or "", record.mapping, record.partition_columns)
+    files = tuple(RetainedFile(DataFile(file), 0, 0, None) for file in table.list_files(options))
+    return TableHistory((present,), files, None, None, False)
+
+
+def unreferenced_files(table: CurrentTable, known: Collection[str], options: Mapping[str, str]) -> list[TableFile]:
+    """Return the Parquet files below a table with a log that no retained version has, changes of rows included.
+
+    Such files are left by writes that failed, by versions whose log is gone, and by change data feeds.
+    """
+    if table.record.snapshot is None:
+        return []
+    root = fixed_part(table.record.locations[0])
+    storage = open_storage(root, {} if root.startswith("file:") else options)
+    listed = (each for each in storage.list("") if each.path.endswith(_SUFFIX) and not each.path.startswith(_LOG))
+    files = [TableFile(f"{root}/{each.path}", each.size_bytes, each.mtime_ms) for each in listed]
+    return sorted(file for file in files if file.uri not in known)
+
+
+class ColumnReading(NamedTuple):
+    """A column as some versions have it."""
+
+    table: CurrentTable
+    """The last of these versions; to read files, and to prune by the index."""
+    path: ColumnPath
+    kind: str
+    place: int
+    """The place of this version in the history."""
+
+
+def readings_of(
+    table: CurrentTable, history: TableHistory, column: ColumnRecord
+) -> tuple[list[ColumnReading | None], list[ColumnReading]]:
+    """Return for each version how it has an indexed column, None where it does not; and the distinct ways.
+
+    A column is known by what files call it: it may have had other names, and a column that now has its name may be
+    another one.
+    """
+    if table.record.snapshot is None:
+        only = ColumnReading(table, column.path, table.record.schema.types.get(column.path, column.type), 0)
+        return [only], [only]
+    keys: list[object] = []
+    last: dict[object, int] = {}
+    for place, version in enumerate(history.versions):
+        key = _key(_record(table.record, version), column)
+        keys.append(key)
+        if key is not None:
+            last[key] = place
+    made = {key: _reading(table, history, column, place) for key, place in last.items()}
+    return [None if key is None else made[key] for key in keys], list(made.values())
+
+
+def _key(record: TableRecord, column: ColumnRecord) -> object:
+    """Return what decides how the column is read; None where the version does not have it."""
+    path = _path(record, column)
+    if path is None:
+        return None
+    return path, record.mapping, repr(record.schema.fields[path[0]])
+
+
+def _path(record: TableRecord, column: ColumnRecord) -> ColumnPath | None:
+    physical = record.schema.physical
+    return next((path for path, found in physical.items() if found.path == column.physical_path), None)
+
+
+def _reading(table: CurrentTable, history: TableHistory, column: ColumnRecord, place: int) -> ColumnReading:
+    record = _record(table.record, history.versions[place])
+    path = _path(record, column)
+    assert path is not None
+    return ColumnReading(CurrentTable(record), path, record.schema.types[path], place)
+
+
+def _record(table: TableRecord, version: RetainedVersion) -> TableRecord:
+    assert table.snapshot is not None
+    return msgspec.structs.replace(
+        table,
+        schema_json=parse_struct(version.schema_json).to_json(),
+        partition_columns=version.partition_columns,
+        snapshot=SnapshotRecord(table.snapshot.format, version.table_id, version.version, version.mapping),
+    )

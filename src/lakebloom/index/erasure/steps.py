@@ -1,0 +1,166 @@
+"""What to run to erase keys: the statements of each table format, in their order.
+
+Few keys are written into the statement. More are read from a Parquet file, and so are keys that SQL dialects quote in
+different ways. Delta refuses subqueries in DELETE outside Databricks, so it gets a MERGE.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lakebloom.index.erasure.records import ErasureStep, moment
+from lakebloom.predicate.spark_types import Kind, spark_type
+from lakebloom.storage import to_local_path
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from lakebloom.store.records import TableRecord
+    from lakebloom.tables.columns import ColumnPath
+
+__all__ = ["KEYS_PATH", "Situation", "steps_of", "table_name"]
+
+KEYS_PATH = "/path/to/keys.parquet"
+_FEW_KEYS = 100
+_PLAIN_TEXT = re.compile(r"[ !#-&(-\[\]-~]*")
+"""Printable ASCII without quotes and backslashes: all dialects read it in the same way."""
+
+
+class Situation(NamedTuple):
+    """What decides about the steps."""
+
+    format: str
+    """"delta", "iceberg" or the format of a directory's files."""
+    target: str
+    """The table as SQL names it."""
+    column: ColumnPath
+    """As the newest version calls it; empty if it no longer has it."""
+    kind: str
+    values: pa.Array
+    keys_path: str
+    has_rows: bool
+    """Whether the newest version shows rows with keys."""
+    has_hidden: bool
+    """Whether its files hold such rows that it does not show."""
+    has_old: bool
+    """Whether older versions, or files of none, hold rows with keys."""
+    hides_rows: bool
+    """Whether a delete may leave rows in files."""
+    removable_ms: int | None
+    """When the last old file may be removed; None if that is not known."""
+
+
+def steps_of(situation: Situation) -> tuple[ErasureStep, ...]:
+    """Return what to do; nothing where no row is left."""
+    if not (situation.has_rows or situation.has_hidden or situation.has_old):
+        return ()
+    if situation.format == "delta":
+        return tuple(_delta(situation))
+    if situation.format == "iceberg":
+        return tuple(_iceberg(situation))
+    return (
+        ErasureStep(
+            "Write these files again without the rows",
+            "A directory has no DELETE. The plan's `matches` has the number of every row in its file. Replace each "
+            "file in one step (write beside it, then rename), then refresh the index and check again.",
+            "",
+        ),
+    )
+
+
+def _delta(now: Situation) -> list[ErasureStep]:
+    steps = []
+    if now.has_rows:
+        steps.append(ErasureStep("Delete the rows", "The newest version then no longer shows them.", _delete(now)))
+    if now.has_hidden or (now.has_rows and now.hides_rows):
+        why = "Deleted rows are only marked, and stay in their files. This writes such files again without them."
+        steps.append(ErasureStep("Purge rows that are only marked as deleted", why, f"{_purge(now.target)};"))
+    later = (
+        f" Of those removed so far, the last is free from {moment(now.removable_ms)} on." if now.removable_ms else ""
+    )
+    why = (
+        "Older versions keep their files until delta.deletedFileRetentionDuration (by default 7 days) has passed "
+        f"since each was removed.{later} Run it after that; a shorter retention breaks readers of older versions."
+    )
+    steps.append(ErasureStep("Remove old files", why, f"VACUUM {now.target};", now.removable_ms))
+    return steps
+
+
+def _purge(target: str) -> str:
+    return f"REORG TABLE {target} APPLY (PURGE)"
+
+
+def _iceberg(now: Situation) -> list[ErasureStep]:
+    steps = []
+    catalog, _, name = now.target.partition(".")
+    if now.has_rows:
+        steps.append(ErasureStep("Delete the rows", "The newest snapshot then no longer shows them.", _delete(now)))
+    if now.has_hidden or now.has_rows:
+        why = "Delete files only mark rows. This writes the data files again without them."
+        call = (
+            f"CALL {catalog}.system.rewrite_data_files(table => {_text(name)}, options => map('rewrite-all', 'true'))"
+        )
+        steps.append(ErasureStep("Purge rows that are only marked as deleted", why, f"{call};"))
+    why = "Older snapshots keep their files until they are expired."
+    call = f"CALL {catalog}.system.expire_snapshots(table => {_text(name)}, older_than => current_timestamp())"
+    steps.append(ErasureStep("Expire old snapshots", why, f"{call};", now.removable_ms))
+    return steps
+
+
+def _delete(now: Situation) -> str:
+    if not now.column:
+        return ""
+    column = ".".join(_quoted(part) for part in now.column)
+    literals = _literals(now.values, now.kind)
+    if literals is not None:
+        return f"DELETE FROM {now.target} WHERE {column} IN ({', '.join(literals)});"
+    view = f"CREATE OR REPLACE TEMPORARY VIEW erased_keys AS SELECT key FROM parquet.{_quoted(now.keys_path)};"
+    if now.format == "iceberg":
+        return f"{view}\nDELETE FROM {now.target} WHERE {column} IN (SELECT key FROM erased_keys);"
+    condition = f"ON t.{column} = k.key WHEN MATCHED THEN DELETE"
+    return f"{view}\nMERGE INTO {now.target} AS t USING erased_keys AS k {condition};"
+
+
+def _literals(values: pa.Array, kind: str) -> list[str] | None:
+    """Return keys as SQL; None if they are many, or if not every dialect reads them in the same way."""
+    if len(values) > _FEW_KEYS:
+        return None
+    found = [_literal(value, spark_type(kind).kind) for value in values.to_pylist()]
+    written = [text for text in found if text is not None]
+    return written if len(written) == len(found) else None
+
+
+def _literal(value: Any, kind: Kind) -> str | None:
+    match kind:
+        case Kind.INTEGER:
+            return str(value)
+        case Kind.DATE:
+            return f"DATE'{value.isoformat()}'" if value.year >= 1000 else None
+        case Kind.BINARY:
+            return f"X'{value.hex().upper()}'"
+        case Kind.STRING:
+            return f"'{value}'" if _PLAIN_TEXT.fullmatch(value) else None
+        case _:
+            return None
+
+
+def table_name(table: TableRecord) -> str:
+    """Return a table as SQL names it: by its catalog name, or by its format and path."""
+    if table.catalog is not None:
+        return ".".join(map(_quoted, table.catalog.name))
+    place = table.locations[0] if len(table.locations) == 1 else ", ".join(table.locations)
+    if table.snapshot is None:
+        return place
+    from lakebloom.tables.listing.glob import fixed_part
+
+    uri = fixed_part(table.locations[0])
+    return f"{table.snapshot.format}.{_quoted(to_local_path(uri) if uri.startswith('file:') else uri)}"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _text(name: str) -> str:
+    return f"'{name}'" if _PLAIN_TEXT.fullmatch(name) else "'<the table>'"

@@ -1,0 +1,1 @@
+"""Erasure plans and their proof."""
