@@ -1,4 +1,4 @@
-"""The tables: the same files as a directory and as a Delta table, each with an index on the key. Made once, and kept."""
+"""The tables: the same files as a directory and as a Delta table, each with an index on the key. They are kept."""
 
 from __future__ import annotations
 
