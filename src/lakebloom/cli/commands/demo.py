@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lakebloom import BloomIndexConfig, Lakebloom, col, errors
-from lakebloom.cli.commands.demo_lake import DemoLake, write_large_file
+from lakebloom.cli.commands.demo_lake import DemoDelta, DemoLake, write_large_file
 from lakebloom.cli.progress_bar import bar
 from lakebloom.report import gather, render
 from lakebloom.spark.quiet_session import demo_session
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
     ResultT = TypeVar("ResultT")
 
-_INDEX, _MEMBERS, _LARGE, _NEW_FILES = "events_by_user", "members", "large_file", 10
+_INDEX, _MEMBERS, _LARGE, _DELTA = "events_by_user", "members", "large_file", "delta_by_user"
+_NEW_FILES, _DELTA_FILES = 10, 40
 _REPORT = "lakebloom-demo.html"
 
 
 def main(to: Path | None = None) -> None:
-    """Show an index over a lake of many files: price, build, query, lookup, join, refresh, report.
+    """Show an index over a lake of many files: price, build, query, lookup, erasure, join, refresh, report.
 
     The lake is temporary. The report stays, at ``to`` or in the temporary directory.
     """
@@ -66,6 +67,7 @@ class _Story:
         self._queries(before)
         self._lookups()
         self._large_file()
+        self._delta()
         self._joins()
         self._appended()
         self._finish(page, time.perf_counter() - started)
@@ -117,6 +119,26 @@ class _Story:
             f"again, now that it knows where they are: {1000 * elapsed_s:.1f} ms"
         )
         self._gained("one row of 2,000,000 by lookup", before_s, elapsed_s, "all pages but those of the row")
+
+    def _delta(self) -> None:
+        self._chapter("a Delta table: erase one user, and prove it")
+        key = self.table.needle
+        (path,) = self.lake.erasure_plan(_INDEX, [key]).matches["path"].to_pylist()
+        home = next(file for file in self.table.path.iterdir() if path.endswith(file.name))
+        others = [file for file in sorted(self.table.path.iterdir()) if file != home]
+        table = DemoDelta(self.table.path.parent / _DELTA)
+        table.write([home, *others[: _DELTA_FILES - 1]])
+        self.lake.create_index(str(table.path), BloomIndexConfig(_DELTA, ["user_id"]))
+        plan = self.lake.erasure_plan(_DELTA, [key])
+        self._require_one(plan.rows)
+        self._say(
+            f"lake.erasure_plan: {plan.rows} row in {plan.files} of {_DELTA_FILES} files; {plan.steps[0].statement}"
+        )
+        table.delete(key, table.path / home.name)
+        now, before = (self.lake.lookup(_DELTA, col("user_id") == key, version=at).num_rows for at in (None, 0))
+        self._say(f"after the DELETE: {now} rows now, {before} row at version 0, which can still be read")
+        check = plan.check()
+        self._say(f"plan.check(): erased={check.erased}, {check.versions_holding} version holds the row until VACUUM")
 
     def _joins(self) -> None:
         self._chapter("joins, before and after")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-__all__ = ["DemoLake", "LargeFile", "write_large_file"]
+__all__ = ["DemoDelta", "DemoLake", "LargeFile", "write_large_file"]
 
 _FILES, _ROWS, _SEED = 400, 5_000, 4
 _LARGE_ROWS, _LARGE_GROUP = 2_000_000, 1_000_000
@@ -78,6 +81,49 @@ def write_large_file(folder: Path) -> LargeFile:
     size, elapsed_s = path.stat().st_size, time.perf_counter() - started
     summary = f"{_LARGE_ROWS:,} rows, 12 columns, 2 row groups, {size / 1e6:.0f} MB, made in {elapsed_s:.1f} s"
     return LargeFile(path, table["user_id"][_LARGE_ROWS * 2 // 3].as_py(), summary)
+
+
+class DemoDelta:
+    """A Delta table of some files of a lake, with a log of two versions: the second has one row less."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(self, files: list[Path]) -> None:
+        """Write the first version, with copies of these files."""
+        (self.path / "_delta_log").mkdir(parents=True)
+        for file in files:
+            shutil.copy2(file, self.path)
+        kinds = {"user_id": "string", "event": "long", "amount": "double"}
+        fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in kinds.items()]
+        about = {
+            "id": "lakebloom-demo",
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": json.dumps({"type": "struct", "fields": fields}),
+            "partitionColumns": [],
+            "configuration": {},
+        }
+        added = [self._added(self.path / file.name) for file in files]
+        self._commit(0, {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, {"metaData": about}, *added)
+
+    def delete(self, key: str, file: Path) -> None:
+        """Write the second version, in which one file is replaced by another without the rows of a key."""
+        rows = pq.read_table(file)
+        new = file.with_name(f"without-{file.name}")
+        pq.write_table(rows.filter(pc.field("user_id") != key), new)
+        removed = {"path": file.name, "deletionTimestamp": time.time_ns() // 1_000_000, "dataChange": True}
+        self._commit(1, {"remove": removed}, self._added(new))
+
+    @staticmethod
+    def _added(file: Path) -> dict[str, Any]:
+        found = file.stat()
+        size, time_ms = found.st_size, found.st_mtime_ns // 1_000_000
+        facts = {"path": file.name, "partitionValues": {}, "size": size, "modificationTime": time_ms}
+        return {"add": {**facts, "dataChange": True}}
+
+    def _commit(self, version: int, *actions: dict[str, Any]) -> None:
+        text = "".join(f"{json.dumps(action)}\n" for action in actions)
+        (self.path / "_delta_log" / f"{version:020}.json").write_text(text)
 
 
 def _uuids(rng: np.random.Generator, count: int) -> pa.Array:
