@@ -216,7 +216,7 @@ class TestStrings:
         spark.sql(f"CREATE TABLE {database}.t (c {kind}) USING parquet LOCATION '{tmp_path}/t'")
         with configured(spark, {"spark.sql.readSideCharPadding": padding}):
             ask(lake, lambda: each(spark.table(f"{database}.t"), self.PREDICATES))
-            if not ("COLLATE" in kind and spark.version.startswith("4.1")):  # Spark 4.1 refuses BETWEEN there
+            if not ("COLLATE" in kind and spark.version < "4.2"):  # Spark refused BETWEEN there
                 ask(lake, lambda: spark.table(f"{database}.t").where("c BETWEEN 'A' AND 'a'"))
             if not kind.endswith("RTRIM"):  # Spark has no patterns for these
                 ask(lake, lambda: each(spark.table(f"{database}.t"), self.PATTERNS))
