@@ -94,7 +94,7 @@ compat: $(STAMP) ## the tests on every Spark that is supported, and docs/COMPATI
 	@. tools/java && $(BIN)/python tools/compat $(VERSION)
 
 fuzz: $(STAMP) ## random queries (N=3000), hostile files (HOSTILE=10000), kills and rivals; MINUTES=10 bounds the last two; VERSION=3.5.9: random queries on another Spark
-	@. tools/java && LAKEBLOOM_FUZZ=$(or $(N),3000) LAKEBLOOM_HOSTILE=$(or $(HOSTILE),10000) LAKEBLOOM_ROUNDS=1000000 \
+	@. tools/java && LAKEBLOOM_FUZZ=$(or $(N),3000) LAKEBLOOM_HOSTILE=$(or $(HOSTILE),10000) LAKEBLOOM_ROUNDS=1000000 LAKEBLOOM_COMMITS=$(or $(COMMITS),1000) \
 		LAKEBLOOM_MINUTES=$(or $(MINUTES),10) LAKEBLOOM_SEED=$(or $(SEED),$$$$) \
 		$(BIN)/python $(if $(VERSION),tools/compat --silence 1440 --only $(RANDOM_QUERIES) $(VERSION),-m pytest \
 		tests/fuzz tests/index/laws/test_protocol.py tests/tables/parquet/test_pages.py $(RANDOM_QUERIES))
