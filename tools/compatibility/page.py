@@ -91,5 +91,6 @@ LIMITS = """## Limits
 | Python with Spark 3.5 | 3.10 or 3.11, which pyspark 3.5 supports; 3.12 lacks `distutils`, which it imports |
 | Installing with Spark 3.5 | `pip install lakebloom "pyspark==3.5.*" "pandas>=2.2,<3"`. The extra `[spark]` brings Spark 4: pyspark 3.5's own extras want numpy 1, and lakebloom needs numpy 2 |
 | Java with Spark 3.5 | tested with 17. Spark 3.5 also runs on 8 and 11; lakebloom's Java sources use nothing newer than Java 8, but were not run there |
+| Delta Lake | its tables are read from their logs, compared with `deltalake`. Spark's queries of them: contract tests against classes of Delta's names and shapes; no run with Delta's jar, which no package index that the tests reach has (`tests/spark/test_delta_jar.py` runs where `LAKEBLOOM_DELTA_JAR` names one) |
 | Vendors' builds | not tested; lakebloom looks for features, not for version numbers |
 """  # noqa: E501

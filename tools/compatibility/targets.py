@@ -16,6 +16,8 @@ PYTHON = "3.11"
 CLIENT_TESTS = ("tests/spark/test_connect.py",)
 AREAS = {
     "queries": ("tests/spark/skipping", "tests/spark/test_skipping_smoke.py", "tests/spark/test_old_plans.py"),
+    "Delta tables, contract tests": ("tests/spark/test_delta_contract.py",),
+    "Delta tables, with Delta's jar": ("tests/spark/test_delta_jar.py",),
     "predicates and settings": (
         "tests/spark/test_comparisons.py",
         "tests/spark/test_conf.py",

@@ -193,9 +193,7 @@ class LakeState:
             if isinstance(commit, TimeoutError) and name in self._published:
                 found[name] = self._published[name]
         self._published = {name: commit for name, commit in found.items() if not isinstance(commit, Exception)}
-        # The rule leaves tables with a log to their own readers: files on disk are not what such a table is.
-        plain = [commit for commit in self._published.values() if commit.table.snapshot is None]
-        self._skipping.publish(plain)
+        self._skipping.publish(self._published.values())
         return found
 
     def _shown(self, title: str, progress: ProgressOption) -> AbstractContextManager[Report | None]:

@@ -26,6 +26,7 @@ from lakebloom.index.timeout import side_by_side, within
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.tree import Predicate, columns
 from lakebloom.storage.metered import Metered
+from lakebloom.tables.column_mapping import ColumnMapping
 from lakebloom.tables.file_identity import TableFile
 from lakebloom.tables.file_matching import ABSENT, Listing
 from lakebloom.tables.reader_settings import CASE_SENSITIVE, Matters, differing, with_options
@@ -61,6 +62,10 @@ class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     options: dict[str, str]
     session: dict[str, str | None]
     predicate: Predicate | None = None
+    table_schema: str | None = None
+    """The columns of the version that is read, with ids and physical names, for a table with a log."""
+    mapping: str | None = None
+    """How files of such a table call the columns; None if they are not mapped."""
 
     @property
     def case_sensitive(self) -> bool:
@@ -77,13 +82,28 @@ class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The reader settings of the query."""
         return with_options(self.format.lower(), self.session, self.options)
 
-    def read_schema(self, sources: Sequence[TableRecord]) -> ReadSchema:
-        """Return the columns as the query reads them, and what may differ from the build of these tables' indexes."""
-        temporal = any(
+    def table(self, indexed: TableRecord) -> TableRecord | None:
+        """Return the version of a table with a log that is read; None for a table without one."""
+        if self.table_schema is None or indexed.snapshot is None:
+            return None
+        mapping = ColumnMapping(self.mapping or "none")
+        return msgspec.structs.replace(
+            indexed,
+            schema_json=self.table_schema,
+            snapshot=msgspec.structs.replace(indexed.snapshot, mapping=mapping),
+        )
+
+    def reads_other_times(self, sources: Sequence[TableRecord]) -> bool:
+        """Tell whether dates and timestamps may be read as other values than when these tables were indexed."""
+        return any(
             matters is Matters.TEMPORAL
             for source in sources
             for matters, _, _ in differing(source.format, source.settings, self.settings).values()
         ) or any(_rebasing(source.options) != _rebasing(self.options) for source in sources)
+
+    def read_schema(self, sources: Sequence[TableRecord]) -> ReadSchema:
+        """Return the columns as the query reads them, and what may differ from the build of these tables' indexes."""
+        temporal = self.reads_other_times(sources)
         return ReadSchema(self.format, self.columns, built=sources, temporal_differs=temporal)
 
 
@@ -132,6 +152,9 @@ class Unanswered:
 def why_not(table: TableRecord, reading: Reading) -> Reason | None:
     """Return why an index cannot decide about files that are read like this; None if it can."""
     if table.format != reading.format.lower() or table.case_sensitive != reading.case_sensitive:
+        return Reason.READ_DIFFERS
+    # The files of a table with a log are not what a plain reader takes them for, and the other way round.
+    if (table.snapshot is None) != (reading.table_schema is None):
         return Reason.READ_DIFFERS
     if any(
         _concerns(matters, table, reading)
@@ -209,7 +232,7 @@ class ScanPruner:
         answers = [self._answer(name, found.get(name)) for name in names]
         snapshots = {answer.name: answer.snapshot for answer in answers if isinstance(answer, PrunedFiles)}
         together = [snapshot for snapshot in snapshots.values() if snapshot is not None]
-        if reading.predicate is not None and helps(reading.predicate, together):
+        if reading.table_schema is None and reading.predicate is not None and helps(reading.predicate, together):
             predicate = reading.predicate
             schema = reading.read_schema([snapshot.commit.table for snapshot in together])
             run = lambda: _pruned_together(" + ".join(snapshots), together, predicate, schema)  # noqa: E731
@@ -275,6 +298,9 @@ def _pruned_files(name: str, snapshot: Snapshot, reading: Reading) -> PrunedFile
         return Unanswered(name, reason, _differences(snapshot.commit.table, reading))
     if reading.predicate is None:
         return Unanswered(name, Reason.NO_USABLE_PREDICATE)
+    version = reading.table(snapshot.commit.table)
+    if version is not None:
+        return _pruned_version(name, snapshot, reading, version)
     before = _bytes_read(snapshot)
     schema = reading.read_schema([snapshot.commit.table])
     segments = [AsRead(segment, schema) for segment in snapshot.segments]
@@ -287,6 +313,23 @@ def _pruned_files(name: str, snapshot: Snapshot, reading: Reading) -> PrunedFile
     bytes_read = _bytes_read(snapshot) - before
     return PrunedFiles(
         name, files, snapshot.fingerprint, pruned.files() | changed, changed, pruned.answers, snapshot, bytes_read
+    )
+
+
+def _pruned_version(name: str, snapshot: Snapshot, reading: Reading, version: TableRecord) -> PrunedFiles | Unanswered:
+    """Prune the files of a version of a table with a log: columns are known by what files call them."""
+    assert reading.predicate is not None
+    if reading.reads_other_times([snapshot.commit.table]):
+        return Unanswered(name, Reason.READ_DIFFERS, _differences(snapshot.commit.table, reading))
+    if not any(map(resolver(snapshot, version), columns(reading.predicate))):
+        return Unanswered(name, Reason.NO_USABLE_PREDICATE)
+    before = _bytes_read(snapshot)
+    pruned = prune(snapshot, reading.predicate, table=version, hopeless=HOPELESS)
+    # The log's files are written once: their time on disk is another, and they are not looked at.
+    unchanged = np.zeros(snapshot.files.num_rows, dtype=np.bool_)
+    bytes_read = _bytes_read(snapshot) - before
+    return PrunedFiles(
+        name, snapshot.files, snapshot.fingerprint, pruned.files(), unchanged, pruned.answers, snapshot, bytes_read
     )
 
 

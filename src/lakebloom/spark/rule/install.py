@@ -91,6 +91,7 @@ class Skipping:
                 tuple(places_of(commit.table)),
                 tuple(column.path for column in commit.config.columns),
                 commit.config.global_filter,
+                commit.table.snapshot is not None,
             )
             for commit in commits
             if commit.state == "active"

@@ -87,6 +87,8 @@ class PublishedIndex(_Struct, frozen=True):
     locations: tuple[str, ...]
     columns: tuple[tuple[str, ...], ...]
     global_filter: bool
+    is_logged: bool = False
+    """Whether the log of its table says which files count."""
 
 
 class PruneRequest(Reading, frozen=True, kw_only=True):

@@ -202,8 +202,9 @@ final class Counts {
             figures.bytesRead = Long.valueOf(bytes);
             figures.rows = Long.valueOf(rows);
             int[] all = {(int) files, (int) files};
-            if (location instanceof LakebloomFileIndex) {
-                all = ((LakebloomFileIndex) location).counted(files, decidesAtRunTime(scan));
+            LakebloomFileIndex decided = LakebloomFileIndex.of(location);
+            if (decided != null) {
+                all = decided.counted(files, decidesAtRunTime(scan));
             }
             if (all != null) {
                 figures.files = Integer.valueOf(all[0]);

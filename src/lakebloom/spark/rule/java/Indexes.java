@@ -35,7 +35,7 @@ final class Indexes {
         String key = FileColumns.key(column);
         for (Iterator it = all.iterator(); it.hasNext();) {
             Index index = (Index) it.next();
-            if (index.columns.contains(key) && index.meets(scan.roots())) {
+            if (!index.isLogged && index.columns.contains(key) && index.meets(scan.roots())) {
                 return true;
             }
         }
@@ -47,7 +47,7 @@ final class Indexes {
         String key = FileColumns.key(column);
         for (Iterator it = all.iterator(); it.hasNext();) {
             Index index = (Index) it.next();
-            if (index.globals.contains(key) && index.meets(scan.roots())) {
+            if (!index.isLogged && index.globals.contains(key) && index.meets(scan.roots())) {
                 return index.name;
             }
         }
@@ -60,7 +60,7 @@ final class Indexes {
         List roots = scan.roots();
         for (Iterator it = all.iterator(); it.hasNext();) {
             Index index = (Index) it.next();
-            if (index.meets(roots)) {
+            if (index.isLogged == scan.isDelta() && index.meets(roots)) {
                 here.add(index);
             }
         }
@@ -69,9 +69,10 @@ final class Indexes {
         Set named = here.isEmpty() ? Collections.emptySet() : scan.columns();
         for (Iterator it = here.iterator(); it.hasNext();) {
             Index index = (Index) it.next();
-            if (!Collections.disjoint(index.columns, named)) {
+            // A column of a table with a log may have been renamed since: then only Python knows which one it is.
+            if (index.isLogged || !Collections.disjoint(index.columns, named)) {
                 names.add(index.name);
-                columns.addAll(index.columns);
+                columns.addAll(index.isLogged ? named : index.columns);
             }
         }
         return !names.isEmpty() && scan.isUsable(columns) ? names : Collections.emptyList();
@@ -82,10 +83,13 @@ final class Indexes {
         final String name;
         final Set columns = new HashSet();
         final Set globals = new HashSet();
+        /** Whether the log of the table says which files count. */
+        final boolean isLogged;
         private final List locations;
 
         Index(Wire.PublishedIndex published) {
             name = published.name;
+            isLogged = published.isLogged;
             locations = Arrays.asList(published.locations);
             for (int i = 0; i < published.columns.length; i++) {
                 String key = FileColumns.key(Arrays.asList(published.columns[i]));

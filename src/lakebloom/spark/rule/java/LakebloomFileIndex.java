@@ -49,13 +49,43 @@ public final class LakebloomFileIndex implements FileIndex {
         this.answers = result.answers;
         // A catalog lists slowly, so what is listed now serves the action that runs, and no later one.
         this.planned = base instanceof CatalogFileIndex ? ((CatalogFileIndex) base).filterPartitions(partitionFilters) : base;
-        this.first = new Listing(planned.listFiles(partitionFilters, Scala.nothing()));
+        boolean isDelta = Delta.isRead(base);
+        this.first = new Listing(isDelta ? Delta.files().listed(base) : planned.listFiles(partitionFilters, Scala.nothing()));
         this.first.kept = null;
         List names = new ArrayList();
         for (Iterator it = answers.iterator(); it.hasNext();) {
             names.add(((PruneResult.KeptFiles) it.next()).name);
         }
         this.label = String.join(", ", names) + ": " + first.keptFiles + " of " + first.files + " files, ";
+    }
+
+    /** Counts files, one by one, and tells which of them are kept. */
+    final class Count {
+        private final boolean holds = result.holds();
+        int files;
+        int keptFiles;
+        long bytes;
+        long keptBytes;
+
+        boolean keeps(FileStatusWithMetadata file) {
+            files++;
+            bytes += file.getLen();
+            if (holds && skips(file)) {
+                return false;
+            }
+            keptFiles++;
+            keptBytes += file.getLen();
+            return true;
+        }
+    }
+
+    Count newCount() {
+        return new Count();
+    }
+
+    /** Takes what a list of a table format's own kind counted. */
+    void note(Count count) {
+        listed = new Listing(count);
     }
 
     /** What is left of a listing, and how much it was. */
@@ -67,22 +97,17 @@ public final class LakebloomFileIndex implements FileIndex {
         final long keptBytes;
 
         Listing(Seq all) {
-            boolean holds = result.holds();
+            this(all, new Count());
+        }
+
+        private Listing(Seq all, Count count) {
             List directories = new ArrayList();
-            int files = 0;
-            int keptFiles = 0;
-            long bytes = 0;
-            long keptBytes = 0;
             for (Iterator it = Scala.list(all).iterator(); it.hasNext();) {
                 PartitionDirectory directory = (PartitionDirectory) it.next();
                 List left = new ArrayList();
                 for (Iterator jt = Scala.list(directory.files()).iterator(); jt.hasNext();) {
                     FileStatusWithMetadata file = (FileStatusWithMetadata) jt.next();
-                    files++;
-                    bytes += file.getLen();
-                    if (!holds || !skips(file)) {
-                        keptFiles++;
-                        keptBytes += file.getLen();
+                    if (count.keeps(file)) {
                         left.add(file);
                     }
                 }
@@ -91,10 +116,17 @@ public final class LakebloomFileIndex implements FileIndex {
                 }
             }
             this.kept = Scala.seq(directories);
-            this.files = files;
-            this.keptFiles = keptFiles;
-            this.bytes = bytes;
-            this.keptBytes = keptBytes;
+            this.files = count.files;
+            this.keptFiles = count.keptFiles;
+            this.bytes = count.bytes;
+            this.keptBytes = count.keptBytes;
+        }
+
+        private Listing(Count count) {
+            this.files = count.files;
+            this.keptFiles = count.keptFiles;
+            this.bytes = count.bytes;
+            this.keptBytes = count.keptBytes;
         }
     }
 
@@ -134,8 +166,7 @@ public final class LakebloomFileIndex implements FileIndex {
         List notes = new ArrayList();
         List predicates = new ArrayList();
         List others = new ArrayList();
-        while (location instanceof LakebloomFileIndex) {
-            LakebloomFileIndex index = (LakebloomFileIndex) location;
+        for (LakebloomFileIndex index = of(location); index != null; index = of(location)) {
             if (index.lake == lake) {
                 notes.add(0, index.result.note);
                 predicates.add(0, index.result.condition);
@@ -154,14 +185,19 @@ public final class LakebloomFileIndex implements FileIndex {
     /** The conditions by which files were skipped that are not directly above the files: those on a join's keys too. */
     static JsonNode[] keyConditions(FileIndex location) {
         List found = new ArrayList();
-        while (location instanceof LakebloomFileIndex) {
-            LakebloomFileIndex index = (LakebloomFileIndex) location;
+        for (LakebloomFileIndex index = of(location); index != null; index = of(location)) {
             if (!index.purpose.equals(FILTER)) {
                 found.add(index.result.condition);
             }
             location = index.base;
         }
         return (JsonNode[]) found.toArray(new JsonNode[0]);
+    }
+
+    /** What lakebloom decided about a list of files; null if nothing. */
+    static LakebloomFileIndex of(FileIndex location) {
+        return location instanceof Decided ? ((Decided) location).decided()
+            : location instanceof LakebloomFileIndex ? (LakebloomFileIndex) location : null;
     }
 
     public FileIndex base() {

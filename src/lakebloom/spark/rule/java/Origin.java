@@ -67,8 +67,7 @@ final class Origin {
 
     /** How files were skipped here already; null if none were. */
     LakebloomFileIndex pruned() {
-        Object location = ((HadoopFsRelation) relation.relation()).location();
-        return location instanceof LakebloomFileIndex ? (LakebloomFileIndex) location : null;
+        return LakebloomFileIndex.of(((HadoopFsRelation) relation.relation()).location());
     }
 
     /** A column, a leaf of its structs, or one of them that Spark has made wider to compare it; null for anything else. */

@@ -95,7 +95,7 @@ final class Partners {
             LakebloomRule rule, LogicalPlan plan, Origin origin, Expression condition, String purpose, CachedRows cached, PruneNote note)
             throws Exception {
         LogicalRelation fewer = rule.pruned(origin.relation, condition, purpose, cached, note);
-        if (fewer == null || ((LakebloomFileIndex) ((HadoopFsRelation) fewer.relation()).location()).keepsAll()) {
+        if (fewer == null || LakebloomFileIndex.of(((HadoopFsRelation) fewer.relation()).location()).keepsAll()) {
             return plan;
         }
         return (LogicalPlan) plan.transformUp(new Copies.Exchange(origin.relation, fewer));

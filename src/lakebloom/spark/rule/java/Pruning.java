@@ -33,11 +33,12 @@ final class Pruning {
         }
         Scan scan = new Scan(relation, condition);
         FileIndex location = scan.files.location();
-        if (location instanceof LakebloomFileIndex && ((LakebloomFileIndex) location).isOf(lake, purpose)) {
-            return null;
+        LakebloomFileIndex before = LakebloomFileIndex.of(location);
+        if (before != null && (before.isOf(lake, purpose) || scan.isDelta())) {
+            return null; // of a Delta table only one condition decides: its list must stay one of Delta's own
         }
         Indexes indexes = lake.indexes();
-        List names = scan.listsPlainFiles() ? indexes.usable(scan) : Collections.emptyList();
+        List names = scan.listsPlainFiles() || scan.isDelta() ? indexes.usable(scan) : Collections.emptyList();
         note.there = indexes.names();
         if (names.isEmpty()) {
             return null;
@@ -50,7 +51,7 @@ final class Pruning {
             return null;
         }
         LakebloomFileIndex kept = new LakebloomFileIndex(location, lake, purpose, result, scan.partitionFilters());
-        return Copies.withLocation(relation, kept);
+        return Copies.withLocation(relation, scan.isDelta() ? Delta.files().fewer(location, kept) : kept);
     }
 
     private PruneResult prune(Wire.PruneRequest request, CachedRows keys, PruneNote note) throws Exception {

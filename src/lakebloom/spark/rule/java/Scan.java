@@ -44,8 +44,8 @@ final class Scan {
     /** How Spark lists the files, below what lakebloom has put over it. */
     FileIndex listing() {
         FileIndex location = files.location();
-        while (location instanceof LakebloomFileIndex) {
-            location = ((LakebloomFileIndex) location).base();
+        for (LakebloomFileIndex above = LakebloomFileIndex.of(location); above != null; above = LakebloomFileIndex.of(location)) {
+            location = above.base();
         }
         return location;
     }
@@ -54,6 +54,17 @@ final class Scan {
     boolean listsPlainFiles() {
         FileIndex listing = listing();
         return listing.getClass() == InMemoryFileIndex.class || listing.getClass() == CatalogFileIndex.class;
+    }
+
+    /** Whether a query reads a Delta table. Its log says which files count, and Delta which of their rows do. */
+    boolean isDelta() {
+        return Delta.isRead(listing());
+    }
+
+    /** The files before any was skipped. */
+    Seq listed() {
+        FileIndex listing = listing();
+        return isDelta() ? Delta.files().listed(listing) : listing.listFiles(partitionFilters(), Scala.nothing());
     }
 
     /** Where the files are, as Hadoop prints it. */
@@ -118,6 +129,10 @@ final class Scan {
     /** Fills in how the files are read, and the condition. */
     void fill(Wire.Reading reading) {
         new ReadSettings(files).fill(reading);
+        if (isDelta()) {
+            reading.tableSchema = Delta.files().schema(listing());
+            reading.mapping = Delta.files().mapping(listing());
+        }
         reading.predicate = condition == null ? null : tree();
     }
 }

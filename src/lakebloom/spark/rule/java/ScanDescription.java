@@ -9,7 +9,6 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
-import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
 
@@ -24,7 +23,7 @@ final class ScanDescription {
             described.table = ((CatalogTable) scan.relation.catalogTable().get()).identifier().unquotedString();
         }
         described.roots = (String[]) scan.roots().toArray(new String[0]);
-        described.plain = Boolean.valueOf(scan.listsPlainFiles() && !scan.relation.isStreaming());
+        described.plain = Boolean.valueOf((scan.listsPlainFiles() || scan.isDelta()) && !scan.relation.isStreaming());
         described.reading = new Wire.Reading();
         scan.fill(described.reading);
         describeFiles(scan, described);
@@ -40,14 +39,14 @@ final class ScanDescription {
     }
 
     private static void describeFiles(Scan scan, Wire.DescribedScan described) {
-        FileIndex location = scan.files.location();
-        List listed = LakebloomFileIndex.files(scan.listing().listFiles(scan.partitionFilters(), Scala.nothing()));
+        LakebloomFileIndex decided = LakebloomFileIndex.of(scan.files.location());
+        List listed = LakebloomFileIndex.files(scan.listed());
         StringBuilder states = new StringBuilder();
         described.files = new Object[listed.size()][];
         for (int i = 0; i < listed.size(); i++) {
             FileStatusWithMetadata file = (FileStatusWithMetadata) listed.get(i);
             described.files[i] = KnownFiles.describe(file);
-            states.append(location instanceof LakebloomFileIndex ? ((LakebloomFileIndex) location).state(file) : "#");
+            states.append(decided == null ? "#" : decided.state(file));
         }
         described.states = states.toString();
     }

@@ -43,6 +43,7 @@ public final class Wire {
         public String[] locations;
         public String[][] columns;
         public boolean globalFilter;
+        public boolean isLogged;
     }
 
     /** How a query reads files, and the condition on them. */
@@ -52,6 +53,8 @@ public final class Wire {
         public Map options;
         public Map session;
         public JsonNode predicate;
+        public String tableSchema;
+        public String mapping;
     }
 
     public static final class PruneRequest extends Reading {
