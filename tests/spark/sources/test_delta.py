@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
+from lakebloom.spark.jvm import java_class
 from tests.index.delta_lake import Column, Model, ordered
 from tests.spark.needs import needs_data_source
 from tests.tables.formats.delta.judge import judged_rows
@@ -102,3 +103,57 @@ def test_the_rule_leaves_files_of_a_delta_table_alone(spark: SparkSession, lake:
         assert scan.reasons
     finally:
         lake.disable()
+
+
+def as_delta(spark: SparkSession, name: str) -> None:
+    """Give a table of the catalog the provider of Delta, which no CREATE TABLE can name without Delta's jar."""
+    session: Any = spark
+    catalog = session._jsparkSession.sessionState().catalog()
+    table = catalog.getTableMetadata(session._jvm.org.apache.spark.sql.catalyst.TableIdentifier(name))
+    copies = java_class(spark, "Copies")
+    (method,) = [each for each in copies.getDeclaredMethods() if each.getName() == "with"]
+    method.setAccessible(True)
+    given = session._jvm.java.util.ArrayList()
+    for each in (table, table.provider(), session._jvm.scala.Some("delta")):
+        given.add(each)
+    given.add(session.sparkContext._gateway.new_array(session._jvm.java.lang.Object, 0))
+    catalog.alterTable(method.invoke(None, given.toArray()))
+
+
+def test_a_table_of_the_catalog_whose_provider_is_delta(spark: SparkSession, tmp_path: Path) -> None:
+    place = tmp_path / "a table"
+    write_deltalake(str(place), pa.table({"k": pa.array([1, 2], pa.int64())}))
+    write_deltalake(str(place), pa.table({"k": pa.array([3], pa.int64())}), mode="append")
+    spark.sql(f"CREATE TABLE delta_named (k BIGINT) USING parquet LOCATION '{place}'")
+    try:
+        as_delta(spark, "delta_named")
+        with Lakebloom(spark, str(tmp_path / "indexes")) as lake:
+            lake.create_index("default.delta_named", BloomIndexConfig("i", ["k"]))
+            table = lake.catalog.index("i").log.newest().table
+            assert table.snapshot is not None
+            assert table.locations == (f"file://{place}",)
+            assert lake.lookup("i", "k = 3").num_rows == 1
+            DeltaTable(str(place)).delete("k = 3")
+            assert lake.lookup("i", "k = 3").num_rows == 0
+            assert lake.refresh_index("i").committed
+    finally:
+        session: Any = spark  # not by SQL, which looks for the provider
+        named = session._jvm.org.apache.spark.sql.catalyst.TableIdentifier("delta_named")
+        session._jsparkSession.sessionState().catalog().dropTable(named, True, False)
+
+
+def test_the_statements_of_an_erasure_are_sql(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark parses those that are its own; VACUUM and REORG are Delta's."""
+    write_deltalake(str(tmp_path / "t"), pa.table({"k": ["a", "it's", "b\\c", "d"]}))
+    with Lakebloom(spark, str(tmp_path / "indexes")) as lake:
+        lake.create_index(str(tmp_path / "t"), BloomIndexConfig("i", ["k"]))
+        few = lake.erasure_plan("i", ["a", "d"]).steps[0].statement
+        plan = lake.erasure_plan("i", ["a", "it's", "b\\c"]).write_keys(tmp_path / "keys.parquet")
+        view, merge = plan.steps[0].statement.splitlines()
+    session: Any = spark
+    parser = session._jsparkSession.sessionState().sqlParser()
+    assert "DeleteFromTable" in parser.parsePlan(few.rstrip(";")).getClass().getName()
+    assert "MergeIntoTable" in parser.parsePlan(merge.rstrip(";")).getClass().getName()
+    spark.sql(view.rstrip(";"))
+    assert sorted(row.key for row in spark.table("erased_keys").collect()) == ["a", "b\\c", "it's"]
+    spark.catalog.dropTempView("erased_keys")

@@ -128,7 +128,10 @@ def _delta_uri(spark: SparkSession, source: Any, options: Mapping[str, str] | No
     if quoted is not None and is_named:
         text = quoted["path"].replace("``", "`")
     elif quoted is not None or (not isinstance(source, os.PathLike) and _is_name(spark, text)):
-        return None
+        place = None if quoted is not None else _delta_location(spark, text)
+        if place is None:
+            return None
+        text, is_named = place, True
     try:
         uri = normalise(text)
     except InvalidArgumentError:
@@ -146,6 +149,32 @@ def _delta_uri(spark: SparkSession, source: Any, options: Mapping[str, str] | No
 def _is_name(spark: SparkSession, text: str) -> bool:
     """Tell a table's name from the path of a Delta table; the session is asked only where it could be both."""
     return "/" not in text and (not os.path.isdir(f"{text}/_delta_log") or _is_table(spark, text))  # noqa: PTH112
+
+
+def _delta_location(spark: SparkSession, name: str) -> str | None:
+    """Return where a table of the catalog is if its provider is Delta; None for any other table, and for no table."""
+    try:
+        provider, location = _described(spark, name)
+    except Exception:
+        return None  # no table, or one that whoever reads it next can say more about
+    return location if location and str(provider).lower() == "delta" else None
+
+
+def _described(spark: SparkSession, name: str) -> tuple[str | None, str | None]:
+    """Return the provider and the location of a table."""
+    if not is_connect(spark):
+        session: Any = spark
+        state = session._jsparkSession.sessionState()
+        named = state.sqlParser().parseTableIdentifier(name)
+        # Not through SQL: that looks for the provider, which a session without Delta does not have.
+        if not state.catalog().isTempView(named) and state.catalog().tableExists(named):
+            table = state.catalog().getTableMetadata(named)
+            text = session._jvm.org.apache.spark.sql.catalyst.catalog.CatalogUtils.URIToString
+            provider = table.provider()
+            return (provider.get() if provider.isDefined() else None), text(table.location())
+    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
+    facts = {row["col_name"]: row["data_type"] for row in rows}
+    return facts.get("Provider"), facts.get("Location")
 
 
 def _require_same_kind(spark: SparkSession, frame: Any) -> None:
