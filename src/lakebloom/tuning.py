@@ -150,6 +150,10 @@ KEPT_VIEWS = 8
 """Sets of columns remembered for each footer. Bounds memory."""
 KEPT_VECTORS = 256
 """Deletion vectors that stay read. Bounds memory."""
+KEPT_DELETE_FILES = 64
+"""Delete files of Iceberg tables that stay read: one may be about many data files. Bounds memory."""
+KEPT_MANIFESTS = 1024
+"""Manifests of an Iceberg table that are kept beside those of the last snapshot. Bounds memory."""
 KEPT_LOGS = 16
 """Tables with a log whose last state is kept, so that a newer version costs only its own commits. Bounds memory."""
 

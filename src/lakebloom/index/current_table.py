@@ -16,9 +16,10 @@ import msgspec
 
 from lakebloom.errors import NotFoundError, UnsupportedSourceError
 from lakebloom.index.as_of import NEWEST, AsOf
+from lakebloom.storage.uri import from_decoded
 from lakebloom.store.partition_lists import write_partitions
 from lakebloom.store.records import SnapshotRecord, TableRecord
-from lakebloom.tables.formats.logs import delta_log
+from lakebloom.tables.formats.logs import delta_log, iceberg_table
 from lakebloom.tables.formats.partition_list import PartitionList, Values
 from lakebloom.tables.listing.glob import escape, fixed_part
 from lakebloom.tables.listing.listing import list_files, require_plain_locations
@@ -30,10 +31,23 @@ if TYPE_CHECKING:
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.storage import Storage
     from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.formats.delta.log import DeltaLog
+    from lakebloom.tables.formats.iceberg.table import IcebergTable, Source
     from lakebloom.tables.formats.table_snapshot import DataFile, TableSnapshot
     from lakebloom.tables.listing.inotify import Watch
 
-__all__ = ["NEWEST", "AsOf", "CurrentTable", "delta_record", "described", "logged_table", "places_of", "recorded_table"]
+__all__ = [
+    "NEWEST",
+    "AsOf",
+    "CurrentTable",
+    "delta_record",
+    "described",
+    "iceberg_record",
+    "logged_table",
+    "pinned_table",
+    "places_of",
+    "recorded_table",
+]
 
 
 class _Travelling(msgspec.Struct, frozen=True):
@@ -140,8 +154,8 @@ def recorded_table(snapshot: Snapshot, options: Mapping[str, str] | None = None)
 def logged_table(table: TableRecord, options: Mapping[str, str], as_of: AsOf = NEWEST) -> CurrentTable:
     """Return a table with a log as its log describes it.
 
-    Raises the errors of ``lakebloom.tables.formats.delta.log.DeltaLog``, and UnsupportedSourceError for a table
-    without a log where a version is given.
+    Raises the errors of ``DeltaLog`` and ``IcebergTable``, and UnsupportedSourceError for a table without a log where a
+    version is given.
     """
     if table.snapshot is None:
         if as_of == NEWEST:
@@ -151,17 +165,48 @@ def logged_table(table: TableRecord, options: Mapping[str, str], as_of: AsOf = N
             found=f"a directory of {table.format} files",
             hint="leave version and timestamp out",
         )
-    log = delta_log(fixed_part(table.locations[0]), options)
+    log = _log_of(table, table.snapshot, options)
     if as_of.version is not None:
-        snapshot = log.at(as_of.version)
+        snapshot: TableSnapshot = log.at(as_of.version)
     elif as_of.timestamp_ms is not None:
         snapshot = log.at_timestamp(as_of.timestamp_ms)
     else:
         snapshot = log.newest()
+    return _described_table(table, snapshot)
+
+
+def pinned_table(table: TableRecord, options: Mapping[str, str]) -> CurrentTable:
+    """Return a table with a log in the version that its record describes, with the columns of the record."""
+    if table.snapshot is None or table.snapshot.metadata is None:
+        return logged_table(table, options, NEWEST if table.snapshot is None else AsOf(table.snapshot.version))
+    found = iceberg_table(_iceberg_source(table), options).pinned(table.snapshot.metadata, table.snapshot.version)
+    return CurrentTable(table, None, found)
+
+
+def _described_table(table: TableRecord, snapshot: TableSnapshot) -> CurrentTable:
     kept = _tables.get(snapshot)
     if kept is None or kept[0] != table:
         _tables[snapshot] = kept = table, CurrentTable(described(table, snapshot), None, snapshot)
     return kept[1]
+
+
+def _log_of(table: TableRecord, known: SnapshotRecord, options: Mapping[str, str]) -> DeltaLog | IcebergTable:
+    if known.format == "iceberg":
+        return iceberg_table(_iceberg_source(table), options)
+    return delta_log(fixed_part(table.locations[0]), options)
+
+
+def _iceberg_source(table: TableRecord) -> Source:
+    """Return how an Iceberg table was given when it was indexed."""
+    from lakebloom.tables.formats.iceberg.table import Source
+
+    known = table.snapshot
+    assert known is not None
+    if known.catalog is not None:
+        return Source(catalog=known.catalog)
+    if known.fixed and known.metadata is not None:
+        return Source(metadata=known.metadata)
+    return Source(directory=fixed_part(table.locations[0]))
 
 
 _tables: WeakKeyDictionary[TableSnapshot, tuple[TableRecord, CurrentTable]] = WeakKeyDictionary()
@@ -173,9 +218,30 @@ def delta_record(table_uri: str, options: Mapping[str, str]) -> TableRecord:
     return described(table, delta_log(table_uri, options).newest())
 
 
+def iceberg_record(source: Source, options: Mapping[str, str]) -> TableRecord:
+    """Return the record of an Iceberg table. Raises the errors of ``logged_table``."""
+    snapshot = iceberg_table(source, options).newest()
+    location = source.directory or from_decoded(snapshot.metadata.location)
+    known = SnapshotRecord("iceberg", "", 0, catalog=source.catalog or None, fixed=bool(source.metadata))
+    table = TableRecord(format="parquet", locations=(escape(location),), snapshot=known)
+    return described(table, snapshot)
+
+
 def described(table: TableRecord, snapshot: TableSnapshot) -> TableRecord:
     """Return the record of a table as a version of its log describes it."""
-    found = SnapshotRecord("delta", snapshot.table_id, snapshot.version, snapshot.mapping)
+    metadata: str | None = getattr(snapshot, "metadata_uri", None)
+    if metadata is None:
+        found = SnapshotRecord("delta", snapshot.table_id, snapshot.version, snapshot.mapping)
+    else:
+        assert table.snapshot is not None
+        found = msgspec.structs.replace(
+            table.snapshot,
+            table_id=snapshot.table_id,
+            version=snapshot.version,
+            mapping=snapshot.mapping,
+            metadata=metadata,
+            name_mapping=getattr(snapshot, "name_mapping", None),
+        )
     return msgspec.structs.replace(
         table,
         schema_json=parse_struct(snapshot.schema_json).to_json(),

@@ -97,11 +97,20 @@ class CatalogRecord(Record, frozen=True):
 class SnapshotRecord(Record, frozen=True):
     """The version of a table with a log of its own that was last indexed."""
 
-    format: Literal["delta"]
+    format: Literal["delta", "iceberg"]
     table_id: str
     version: int
+    """The number of a Delta table's version, the id of an Iceberg table's snapshot (0: it has none yet)."""
     mapping: ColumnMapping = ColumnMapping.NONE
     """How files call the columns."""
+    metadata: str | None = None
+    """The metadata file of an Iceberg table that describes this version."""
+    catalog: str | None = None
+    """The name of an Iceberg table in a catalog of pyiceberg, as catalog.namespace.table; null if it has a path."""
+    fixed: bool = False
+    """Whether an Iceberg table was named by its metadata file: then it never has a newer version."""
+    name_mapping: str | None = None
+    """Which ids the names of files without ids mean, as an Iceberg table has it in JSON."""
 
 
 class TableRecord(Record, frozen=True):
@@ -131,7 +140,17 @@ class TableRecord(Record, frozen=True):
     @property
     def schema(self) -> TableSchema:
         """The table's columns; none where they are not recorded."""
-        return TableSchema.parse(self.schema_json, case_sensitive=self.case_sensitive, mapping=self.mapping)
+        return TableSchema.parse(
+            self.schema_json,
+            case_sensitive=self.case_sensitive,
+            mapping=self.mapping,
+            name_mapping=self.name_mapping,
+        )
+
+    @property
+    def name_mapping(self) -> str | None:
+        """Which ids the names of files without ids mean."""
+        return None if self.snapshot is None else self.snapshot.name_mapping
 
     def spec(self, path: ColumnPath, kind: str) -> ColumnSpec:
         """Return how a column is found in files, to be read as a type."""
@@ -140,7 +159,7 @@ class TableRecord(Record, frozen=True):
 
     def access(self, options: Mapping[str, str]) -> TableAccess:
         """Return how the table's files are read. ``options`` are those of its object store."""
-        return TableAccess(options, self.case_sensitive)
+        return TableAccess(options, self.case_sensitive, self.name_mapping)
 
     @property
     def file_schema(self) -> TableSchema:
@@ -150,6 +169,7 @@ class TableRecord(Record, frozen=True):
             case_sensitive=self.case_sensitive,
             without=self.partition_columns,
             mapping=self.mapping,
+            name_mapping=self.name_mapping,
         )
 
     @property

@@ -16,6 +16,8 @@ class TableAccess:
     """Those of an object store; local disk needs none. They may hold secrets, and are not shown."""
     case_sensitive: bool = False
     """Whether names of columns are compared with regard to case, as they were when the table was indexed."""
+    name_mapping: str | None = None
+    """Which ids the names of files without ids mean (``name_mapping``), where a table says that."""
 
 
 LOCAL = TableAccess()

@@ -13,13 +13,13 @@ import pyarrow as pa
 from lakebloom.errors import DataFileError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from lakebloom.tables.columns import ColumnPath
 
-__all__ = ["ColumnMapping", "path_of_ids", "renamed_by_id"]
+__all__ = ["FIELD_ID", "ColumnMapping", "field_id", "has_ids", "ids_in", "path_of_ids", "renamed_by_id"]
 
-_FIELD_ID = b"PARQUET:field_id"
+FIELD_ID = b"PARQUET:field_id"
 
 
 class ColumnMapping(enum.Enum):
@@ -32,7 +32,7 @@ class ColumnMapping(enum.Enum):
 
 def field_id(field: pa.Field) -> int | None:
     """Return the id that a file gives to a field, as Arrow reads it."""
-    text = (field.metadata or {}).get(_FIELD_ID)
+    text = (field.metadata or {}).get(FIELD_ID)
     return int(text) if text is not None and text.lstrip(b"-").isdigit() else None
 
 
@@ -55,12 +55,28 @@ def path_of_ids(uri: str, schema: pa.Schema, ids: Sequence[int]) -> ColumnPath |
     return tuple(path)
 
 
+def ids_in(fields: Iterable[pa.Field]) -> Iterator[int]:
+    """Yield the ids that a file gives to fields, at any depth."""
+    for field in fields:
+        number = field_id(field)
+        if number is not None:
+            yield number
+        if pa.types.is_nested(field.type):
+            yield from ids_in([field.type.field(i) for i in range(field.type.num_fields)])
+
+
+def has_ids(fields: Iterable[pa.Field]) -> bool:
+    """Tell whether a file gives an id to any of its fields, at any depth."""
+    return next(ids_in(fields), None) is not None
+
+
 def require_ids(uri: str, schema: pa.Schema) -> None:
     """Raise DataFileError for a file of a table that maps columns by id, if it has none."""
-    if len(schema) and all(field_id(field) is None for field in schema):
+    if len(schema) and not has_ids(schema):
         raise DataFileError(
             f"{uri} has no ids of columns, by which its table finds them",
-            hint="query the table with Delta to see whether it can read it",
+            hint="query the table with its own engine to see whether it can read it; an Iceberg table reads such files "
+            "by its property schema.name-mapping.default",
         )
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from lakebloom.errors import InvalidArgumentError, UnsupportedSourceError
 from lakebloom.tables.column_mapping import ColumnMapping
 from lakebloom.tables.columns import ColumnNames, format_name, top_level_name
-from lakebloom.tables.spark_schema import FIELD_ID, StructType, parse_struct
+from lakebloom.tables.spark_schema import FIELD_ID, StructType, holds_defaults, parse_struct
 from lakebloom.tuning import CACHED_SCHEMAS
 
 if TYPE_CHECKING:
@@ -37,11 +37,18 @@ class TableSchema:
     """The columns of a table in Spark's terms, and how they are found by name."""
 
     def __init__(
-        self, struct: StructType, *, case_sensitive: bool = False, mapping: ColumnMapping = ColumnMapping.NONE
+        self,
+        struct: StructType,
+        *,
+        case_sensitive: bool = False,
+        mapping: ColumnMapping = ColumnMapping.NONE,
+        name_mapping: str | None = None,
     ) -> None:
         self.struct = struct
         self.case_sensitive = case_sensitive
         self.mapping = mapping
+        self.name_mapping = name_mapping
+        """Which ids the names of files without ids mean, where a table says that."""
         self._fields = {field.name: field for field in struct.fields}
         self._arrow: dict[str, pa.Field] = {}
 
@@ -53,6 +60,7 @@ class TableSchema:
         case_sensitive: bool = False,
         without: tuple[str, ...] = (),
         mapping: ColumnMapping = ColumnMapping.NONE,
+        name_mapping: str | None = None,
     ) -> TableSchema:
         """Return the schema that Spark wrote as this JSON; None is a table of which no column is known.
 
@@ -62,7 +70,7 @@ class TableSchema:
         struct = parse_struct(schema_json) if schema_json else StructType(())
         if without:
             struct = StructType(tuple(field for field in struct.fields if field.name not in without))
-        return TableSchema(struct, case_sensitive=case_sensitive, mapping=mapping)
+        return TableSchema(struct, case_sensitive=case_sensitive, mapping=mapping, name_mapping=name_mapping)
 
     @property
     def fields(self) -> dict[str, Field]:
@@ -100,7 +108,7 @@ class TableSchema:
             if field.known.physical_name is None or number is None:
                 raise UnsupportedSourceError(
                     f"the table maps columns by {self.mapping.value}, and does not say how it maps {format_name(path)}",
-                    hint="query the table with Delta to see whether it can read it",
+                    hint="query the table with its own engine to see whether it can read it",
                 )
             ids = (*above.ids, number) if self.mapping is ColumnMapping.ID else ()
             found[path] = PhysicalColumn((*above.path, field.physical_name), ids)
@@ -138,6 +146,17 @@ class TableSchema:
         """What Spark reads from files without a column: an SQL expression for each column that has such a default."""
         known = ((field.name, field.known.default) for field in self.struct.fields)
         return {name: default for name, default in known if default is not None}
+
+    @cached_property
+    def initial_defaults(self) -> dict[ColumnPath, str]:
+        """What files without a column or leaf mean in an Iceberg table: a value in JSON, by its name."""
+        known = ((path, field.known.initial_default) for path, field in self.struct.leaves())
+        return {path: default for path, default in known if default is not None}
+
+    @cached_property
+    def has_nested_defaults(self) -> frozenset[str]:
+        """The columns that hold a field with an initial default, at any depth, also in arrays and maps."""
+        return frozenset(field.name for field in self.struct.fields if holds_defaults(field.type))
 
     @cached_property
     def names(self) -> ColumnNames:

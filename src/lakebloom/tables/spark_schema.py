@@ -37,6 +37,7 @@ _METADATA_KEYS = {
     "field_id": FIELD_ID,
     "column_id": "delta.columnMapping.id",
     "physical_name": "delta.columnMapping.physicalName",
+    "initial_default": "iceberg.initial-default",
 }
 
 
@@ -56,9 +57,12 @@ class Metadata(msgspec.Struct, frozen=True, omit_defaults=True, rename=_METADATA
     physical_name: str | None = None
     """What the files of a table that maps columns call the field, whatever it is called now."""
 
+    initial_default: str | None = None
+    """What files without the column mean in an Iceberg table: a value in the JSON form of its specification."""
+
     def shown(self) -> Metadata:
         """Return it without the default, which Spark would fill in once more, and without ids and physical names."""
-        return msgspec.structs.replace(self, default=None, field_id=None, column_id=None, physical_name=None)
+        return Metadata(comment=self.comment, collations=self.collations, char_varchar=self.char_varchar)
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -95,6 +99,11 @@ class Field(msgspec.Struct, frozen=True):
     def physical_name(self) -> str:
         """What files call it, if the table maps columns."""
         return self.known.physical_name or self.name
+
+    @property
+    def column_ids(self) -> list[int]:
+        """The ids of the field and of all fields of structs in it, where they have any."""
+        return [number for number, _ in StructType((self,)).physical_names()]
 
     def physical(self) -> Field:
         """Return the field, and everything in it, under the names that files have."""
@@ -216,6 +225,17 @@ def type_names(kind: DataType) -> Iterator[str]:
     elif isinstance(kind, MapType):
         yield from type_names(kind.key_type)
         yield from type_names(kind.value_type)
+
+
+def holds_defaults(kind: DataType) -> bool:
+    """Tell whether a field in a type, at any depth, has an initial default."""
+    if isinstance(kind, StructType):
+        return any(field.known.initial_default is not None or holds_defaults(field.type) for field in kind.fields)
+    if isinstance(kind, ArrayType):
+        return holds_defaults(kind.element_type)
+    if isinstance(kind, MapType):
+        return holds_defaults(kind.key_type) or holds_defaults(kind.value_type)
+    return False
 
 
 def _physical(kind: DataType) -> DataType:

@@ -6,10 +6,11 @@ import os
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import InvalidArgumentError, NoFilesError, UnsupportedSourceError
-from lakebloom.index.current_table import delta_record, logged_table
+from lakebloom.index.current_table import delta_record, iceberg_record, logged_table
 from lakebloom.storage.uri import normalise
 from lakebloom.store.records import TableRecord
 from lakebloom.tables.file_identity import is_reachable
+from lakebloom.tables.formats.iceberg.named import iceberg_source
 from lakebloom.tables.formats.logs import has_delta_log
 from lakebloom.tables.listing.glob import escape
 from lakebloom.tables.listing.listing import list_files
@@ -32,7 +33,7 @@ __all__ = ["ParquetDirectory", "parquet_source"]
 def parquet_source(source: object, options: Mapping[str, str]) -> TableRecord:
     """Return the record of a directory of Parquet files, or of one file, whose schema is that of its first file.
 
-    A Delta table is what its log says.
+    A Delta table is what its log says, an Iceberg table what its metadata says.
 
     Raises NoFilesError, DataFileError, InvalidArgumentError or UnsupportedSourceError.
     """
@@ -43,6 +44,9 @@ def parquet_source(source: object, options: Mapping[str, str]) -> TableRecord:
             hint="pass a path, or use Lakebloom(spark, ...) for DataFrames and tables of a catalog",
         )
     text = os.fspath(source)
+    iceberg = iceberg_source(source, options)
+    if iceberg is not None:
+        return iceberg_record(iceberg, options)
     location = normalise(escape(text) if os.path.exists(text) else text)  # noqa: PTH110
     if not is_reachable(location):
         raise UnsupportedSourceError(
@@ -67,7 +71,7 @@ class ParquetDirectory:
         self._options = options
 
     def table(self, record: TableRecord) -> CurrentTable:
-        """Return the table, which is a path; a Delta table in its newest version."""
+        """Return the table, which is a path; one with a log in its newest version."""
         return logged_table(record, self._options)
 
     def list_files(self, table: CurrentTable) -> list[TableFile]:

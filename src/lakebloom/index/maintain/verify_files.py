@@ -134,6 +134,7 @@ class _Filters:
     def __init__(self, snapshot: Snapshot, segment: Segment) -> None:
         self._segment = segment
         columns = snapshot.commit.config.columns
+        self._paths = [column.path for column in columns]
         self.specs = [c.spec_as(kind) for c, kind in zip(columns, segment.record.types, strict=True)]
         self._tile_numbers = [segment.units.tiles(column) for column in range(len(columns))]
         self._words: dict[tuple[int, int], list[WordArray]] = {}
@@ -158,12 +159,12 @@ class _Filters:
 
     def _load(self, units: IntArray) -> None:
         self._words = {}
-        for column, spec in enumerate(self.specs):
+        for column, path in enumerate(self._paths):
             tile_of_unit = self._tile_numbers[column][units]
-            for number, layers in self._segment.tiles(spec.path).items():
+            for number, layers in self._segment.tiles(path).items():
                 inside = units[tile_of_unit == number]
                 if len(inside):
-                    slots = np.searchsorted(self._segment.members(spec.path, number), inside)
+                    slots = np.searchsorted(self._segment.members(path, number), inside)
                     words = [_filters_in(layer, slots) for layer in layers]
                     for i, unit in enumerate(inside.tolist()):
                         self._words[column, unit] = [of_layer[i] for of_layer in words]

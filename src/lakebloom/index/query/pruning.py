@@ -131,10 +131,17 @@ def _logged(snapshot: Snapshot, table: TableRecord) -> _Logged:
     if kept is None or kept.table is not table:
         columns, types = snapshot.commit.config.columns, table.schema.types
         indexed = {column.physical_path: column.path for column in columns}
-        names = {path: indexed[found.path] for path, found in table.schema.physical.items() if found.path in indexed}
+        # A value that the log states wins over that of a file, and a field in a struct may have a default.
+        unused = {*table.partition_columns, *table.schema.has_nested_defaults}
+        names = {
+            path: indexed[found.path]
+            for path, found in table.schema.physical.items()
+            if found.path in indexed and path[0] not in unused
+        }
         now = {known: types[path] for path, known in names.items()}
         of_index = tuple(now.get(column.path, "") for column in columns)
-        defaults = {names[name,][0] for name in table.schema.defaults if (name,) in names}
+        known = (*((name,) for name in table.schema.defaults), *table.schema.initial_defaults)
+        defaults = {names[path][0] for path in known if path in names}
         is_same = not defaults and all(segment.record.types == of_index for segment in snapshot.segments)
         schema = None if is_same else ReadSchema.of_columns(table.format, now, defaults)
         _logged_of[snapshot] = kept = _Logged(table, names, schema)

@@ -128,6 +128,7 @@ class SourceSchema:
                 StructType(tuple(read.values())),
                 case_sensitive=self._schema.case_sensitive,
                 mapping=self._schema.mapping,
+                name_mapping=self._schema.name_mapping,
             ),
             tuple((field.name, width) for field in fields if (width := _width(field)) is not None),
         )

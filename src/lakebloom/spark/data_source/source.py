@@ -28,9 +28,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from lakebloom.errors import CorruptIndexError, UnsupportedSourceError
-from lakebloom.index.as_of import AsOf
 from lakebloom.index.catalog import Catalog
-from lakebloom.index.current_table import CurrentTable, logged_table, recorded_table
+from lakebloom.index.current_table import CurrentTable, logged_table, pinned_table, recorded_table
 from lakebloom.index.lookup.explain_reads import explain_reads, plan_reads, unreadable_report
 from lakebloom.index.lookup.file_reads import FileShape, Read, batches_of, file_shapes, packed
 from lakebloom.index.query.query_reports import ScanFigures
@@ -266,7 +265,7 @@ class LakebloomReader(DataSourceReader):
 
     def _current(self) -> CurrentTable:
         if self._table.snapshot is not None:
-            return logged_table(self._table, self._options.storage, AsOf(self._table.snapshot.version))
+            return pinned_table(self._table, self._options.storage)
         if self._options.current_table is not None:
             return CurrentTable.from_text(self._options.current_table)
         if self._table.partitions is None:

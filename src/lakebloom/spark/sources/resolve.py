@@ -22,7 +22,7 @@ from lakebloom.errors import (
     UnsupportedSourceError,
 )
 from lakebloom.index.arguments import kind_of
-from lakebloom.index.current_table import delta_record
+from lakebloom.index.current_table import delta_record, iceberg_record
 from lakebloom.spark.conf import is_case_sensitive
 from lakebloom.spark.error_cause import cause
 from lakebloom.spark.sources.classic import classic_scan
@@ -32,6 +32,7 @@ from lakebloom.spark.sources.listing import reachable
 from lakebloom.spark.sources.reader_conf import session_values
 from lakebloom.storage.uri import normalise, to_local_path
 from lakebloom.store.records import CatalogRecord, TableRecord
+from lakebloom.tables.formats.iceberg.named import iceberg_source
 from lakebloom.tables.formats.logs import has_delta_log
 from lakebloom.tables.formats.recognise import TABLE_FORMATS, owned_by
 from lakebloom.tables.listing.glob import escape
@@ -69,6 +70,9 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
     delta = _delta_uri(spark, source, options)
     if delta is not None:
         return delta_record(delta, options or {})
+    iceberg = iceberg_source(source, options or {}, is_table=lambda name: _is_table(spark, name))
+    if iceberg is not None:
+        return iceberg_record(iceberg, options or {})
     table: str | None = None
     path: str | None = None
     file_format = DEFAULT_FORMAT

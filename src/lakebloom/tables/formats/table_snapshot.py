@@ -1,12 +1,12 @@
 """A table is a snapshot: its id and version, its columns, and its files with their partition values and deletes.
 
-Whoever owns the list of a table's files says this: the log of Delta Lake, later the metadata of Iceberg. Files are
+Whoever owns the list of a table's files says this: the log of Delta Lake, the metadata of Iceberg. Files are
 those of one version; the directory is never listed, because it also holds files that were removed. An index covers
 *all physical rows* of a file, so it stays valid for every version that has the file; which rows of it count in a
 version is said by the deletes.
 
 Deletes are small records that can be sent to tasks. Opened, they answer for rows by number: Delta's deletion vectors
-and Iceberg's position deletes need nothing else, and Iceberg's equality deletes also the values of some columns.
+and Iceberg's position deletes say these, and Iceberg's equality deletes are turned into them when they are opened.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
-    import pyarrow as pa
 
     from lakebloom.sbbf.kernels import BoolArray
     from lakebloom.tables.column_mapping import ColumnMapping
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.formats.delta.deletion_vectors import DeletionVector
+    from lakebloom.tables.formats.iceberg.deletes import IcebergDeletes
 
 __all__ = ["DataFile", "Deletes", "PartitionValues", "RowDeletes", "TableSnapshot"]
 
 PartitionValues: TypeAlias = "tuple[tuple[str, str | None], ...]"
 """The values of a file's partition columns as text, under the names that files have for them; None is NULL."""
 
-Deletes: TypeAlias = "DeletionVector"
+Deletes: TypeAlias = "DeletionVector | IcebergDeletes"
 """Which rows of a file do not count: where that is stored, as a record."""
 
 
@@ -38,15 +38,16 @@ class DataFile(NamedTuple):
     file: TableFile
     partition: PartitionValues = ()
     deletes: Deletes | None = None
+    constants: PartitionValues | None = None
+    """Values of columns that all rows of the file have, whatever it holds, in JSON (``constants``); None where
+    ``partition`` has them all."""
+    format: str = "parquet"
 
 
 class RowDeletes(Protocol):
     """The deleted rows of one file, open for questions."""
 
-    columns: tuple[int, ...]
-    """The ids of the columns whose values decide; none if the number of a row is enough."""
-
-    def deleted(self, rows: np.ndarray[Any, np.dtype[np.int64]], values: pa.Table | None = None) -> BoolArray:
+    def deleted(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> BoolArray:
         """Tell for each of these rows, by its number in the file, whether it is deleted."""
 
 

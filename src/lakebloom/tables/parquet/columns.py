@@ -18,6 +18,7 @@ from lakebloom.tables.access import LOCAL, TableAccess
 from lakebloom.tables.column_mapping import path_of_ids
 from lakebloom.tables.column_spec import ColumnSpec
 from lakebloom.tables.columns import ColumnPath, arrow_type, format_name
+from lakebloom.tables.name_mapping import with_ids
 from lakebloom.tables.parquet.batches import plan_batches
 from lakebloom.tables.parquet.calendars import require_trusted, trusted_values
 from lakebloom.tables.parquet.footer import ArrowFooter, read_arrow_footer
@@ -96,7 +97,7 @@ class ParquetColumns:
                 self._readers: dict[tuple[str, ...], pq.ParquetFile] = {(): first}
                 self.row_groups = row_group_shapes(self._footer)
                 paths = first.reader.column_paths
-            self._leaves = [self._find(column, first, paths, access.case_sensitive) for column in columns]
+            self._leaves = [self._find(column, first, paths, access) for column in columns]
             self._footer.require_plain(uri, [leaf.number for leaf in self._leaves if leaf is not None], _IN_CLEAR)
         except BaseException:
             self.close()
@@ -200,12 +201,14 @@ class ParquetColumns:
         return array
 
     def _find(
-        self, column: ColumnSpec, file: pq.ParquetFile, paths: Sequence[Sequence[str]], case_sensitive: bool
+        self, column: ColumnSpec, file: pq.ParquetFile, paths: Sequence[Sequence[str]], access: TableAccess
     ) -> _Leaf | None:
-        path = path_of_ids(self._uri, file.schema_arrow, column.ids) if column.ids else column.path
+        path: ColumnPath | None = column.path
+        if column.ids:
+            path = path_of_ids(self._uri, with_ids(file.schema_arrow, access.name_mapping), column.ids)
         if path is None:
             return None
-        number = find_leaf(paths, path, case_sensitive=case_sensitive or bool(column.ids))
+        number = find_leaf(paths, path, case_sensitive=access.case_sensitive or bool(column.ids))
         if number is None:
             return None
         schema = self._metadata.schema.column(number)

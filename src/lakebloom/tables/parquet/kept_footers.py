@@ -33,10 +33,17 @@ _PARSED = 10
 class KeptFooter:
     """What is known of a file, in the forms in which it is needed again and again."""
 
-    def __init__(self, footer: ArrowFooter, parquet: pq.ParquetFile, *, case_sensitive: bool) -> None:
+    def __init__(
+        self,
+        footer: ArrowFooter,
+        parquet: pq.ParquetFile,
+        *,
+        case_sensitive: bool,
+        name_mapping: str | None = None,
+    ) -> None:
         self.footer = footer
         self.metadata = metadata = footer.metadata
-        self.stored = StoredColumns(parquet, footer, case_sensitive=case_sensitive)
+        self.stored = StoredColumns(parquet, footer, case_sensitive=case_sensitive, name_mapping=name_mapping)
         self.pages = FilePages(footer, parquet.schema_arrow)
         groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
         self.row_counts: list[int] = [group.num_rows for group in groups]

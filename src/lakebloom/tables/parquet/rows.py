@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lakebloom.errors import DataFileError
+from lakebloom.errors import DataFileError, UnsupportedSourceError
 from lakebloom.tables.column_mapping import ColumnMapping
 from lakebloom.tables.columns import ColumnNames, ColumnPath
+from lakebloom.tables.constants import constant_array
 from lakebloom.tables.file_identity import TableFile
 from lakebloom.tables.formats.partition_list import Values
 from lakebloom.tables.formats.table_snapshot import DataFile
@@ -75,9 +76,20 @@ class TableRows:
 
     def live(self, file: TableFile, footer: KeptFooter) -> LiveRows:
         """Return which rows of a file count. Raises the errors of reading the deleted ones."""
-        entry = None if self._logged is None else self._logged[file.uri]
+        entry = self._entry(file)
         deletes = None if entry is None or entry.deletes is None else self._deletes.of(entry.deletes, self._options)
         return LiveRows(deletes, footer.row_starts)
+
+    def _entry(self, file: TableFile) -> DataFile | None:
+        """Return what a table's log says of a file. Raises UnsupportedSourceError for a file that is not Parquet."""
+        entry = None if self._logged is None else self._logged[file.uri]
+        if entry is not None and entry.format != "parquet":
+            raise UnsupportedSourceError(
+                f"{file.uri} is a file of {entry.format.upper()}, and only Parquet files can be read without Spark",
+                found=f"a table with files of {entry.format.upper()}",
+                hint="rewrite the table's data files as Parquet, or query the table with its own engine",
+            )
+        return entry
 
     @property
     def named_as_in_files(self) -> bool:
@@ -126,6 +138,7 @@ class TableRows:
 
         A footer that was kept is that of this file only: whoever uses it has to look afterwards whether it still is.
         """
+        self._entry(file)
         known = self._footers.get(file) if use_kept else None
         version = None if known is None else known.version
         with open_source(file.uri, self._options, version) as source, reading(file.uri):
@@ -138,7 +151,9 @@ class TableRows:
     def _read_footer(self, file: TableFile, source: pa.NativeFile) -> tuple[KeptFooter, pq.ParquetFile]:
         footer = read_arrow_footer(file.uri, source)
         parquet = parquet_file(file.uri, source, footer)
-        known = KeptFooter(footer, parquet, case_sensitive=self._schema.case_sensitive)
+        known = KeptFooter(
+            footer, parquet, case_sensitive=self._schema.case_sensitive, name_mapping=self._schema.name_mapping
+        )
         known.version = seen_version(source)
         return known, parquet
 
@@ -157,6 +172,7 @@ class TableRows:
 
         ``ranges`` are the rows of the file that are wanted; None: all.
         """
+        self._entry(file)
         with open_source(file.uri, self._options) as source:
             with reading(file.uri):
                 known, parquet = self._read_footer(file, source)
@@ -214,6 +230,11 @@ class TableRows:
         found = {field.name: self._find(file, stored, field.name) for field in schema if field.name not in partitions}
         for name in (name for name, in_file in found.items() if in_file is None):
             self._require_no_default(file, name)
+            default = self._schema.initial_defaults.get((name,))
+            if default is not None:
+                partitions[name] = constant_array(name, schema.field(name).type, default)
+        for name in self._schema.has_nested_defaults & {name for name, in_file in found.items() if in_file is not None}:
+            stored.require_fields(file.uri, found[name] or "", self._schema.fields[name].column_ids)
         in_file = {name: known for name, known in found.items() if known is not None}
         for known in in_file.values():
             stored.require_plain(file.uri, known)
@@ -238,8 +259,17 @@ class TableRows:
         names = [name for name in schema.names if name in self._partition_columns]
         if not names:
             return {}
-        if self._logged is not None:
-            given = dict(self._logged[file.uri].partition)
+        entry = self._entry(file)
+        if entry is not None and entry.constants is not None:
+            known = dict(entry.constants)
+            ids = {name: f"#{self._schema.physical[name,].ids[0]}" for name in names}
+            return {
+                name: constant_array(name, schema.field(name).type, known[number] or "null")
+                for name, number in ids.items()
+                if number in known
+            }
+        if entry is not None:
+            given = dict(entry.partition)
             physical = {name: self._schema.physical[name,].path[0] for name in names}
             return {name: partition_array(file.uri, schema.field(name), given.get(physical[name])) for name in names}
         if self._known_values is not None:

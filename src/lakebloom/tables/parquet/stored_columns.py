@@ -13,13 +13,14 @@ import pyarrow.compute as pc
 from pyarrow import types as pt
 
 from lakebloom.errors import UnsupportedTypeError
-from lakebloom.tables.column_mapping import path_of_ids, renamed_by_id
+from lakebloom.tables.column_mapping import ids_in, path_of_ids, renamed_by_id
 from lakebloom.tables.columns import ColumnNames
+from lakebloom.tables.name_mapping import with_ids
 from lakebloom.tables.parquet.calendars import require_trusted, trusted_values
 from lakebloom.tables.parquet.types import convert, describe, require_readable_element
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pyarrow.parquet as pq
 
@@ -54,7 +55,9 @@ def renamed_fields(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArra
 class StoredColumns:
     """The columns that a Parquet file has."""
 
-    def __init__(self, parquet: pq.ParquetFile, footer: ArrowFooter, *, case_sensitive: bool) -> None:
+    def __init__(
+        self, parquet: pq.ParquetFile, footer: ArrowFooter, *, case_sensitive: bool, name_mapping: str | None = None
+    ) -> None:
         self._case_sensitive = case_sensitive
         self._arrow_footer = footer
         self._footer = parquet.metadata.metadata
@@ -72,7 +75,7 @@ class StoredColumns:
             if not nested:
                 self._plain.add(field.name)
         self._names = _finder([field.name for field in fields], case_sensitive)
-        self._schema = parquet.schema_arrow
+        self._schema = with_ids(parquet.schema_arrow, name_mapping)
 
     def find(self, name: str) -> str | None:
         """Return what the file calls a column of the table; None where it has no such column.
@@ -91,6 +94,16 @@ class StoredColumns:
         """Return what the file calls the column of an id; None where it has no such column. Raises DataFileError."""
         path = path_of_ids(uri, self._schema, (number,))
         return None if path is None else path[0]
+
+    def require_fields(self, uri: str, name: str, ids: Iterable[int]) -> None:
+        """Raise UnsupportedTypeError where a column of the file lacks a field, which may have a default."""
+        missing = sorted(set(ids) - set(ids_in([self._schema.field(name)])))
+        if missing:
+            raise UnsupportedTypeError(
+                f"{uri} has no values for fields of column {name}, and a field in it has a default",
+                found=f"the ids {missing}",
+                hint="query the table with its own engine, or leave the column out",
+            )
 
     def by_ids(self, column: pa.ChunkedArray, name: str, names: Mapping[int, str]) -> pa.ChunkedArray:
         """Return a column with the fields of structs in it named by their ids."""

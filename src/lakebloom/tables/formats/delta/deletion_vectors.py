@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy as np
-    import pyarrow as pa
 
     from lakebloom.sbbf.kernels import BoolArray
 
@@ -130,15 +129,13 @@ class DeletionVector(msgspec.Struct, frozen=True):
 class DeletedRows:
     """The deleted rows of a file. Rows behind the last of them count."""
 
-    columns: tuple[int, ...] = ()
-
     def __init__(self, rows: Roaring) -> None:
         self._rows = rows
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def deleted(self, rows: np.ndarray[Any, np.dtype[np.int64]], values: pa.Table | None = None) -> BoolArray:
+    def deleted(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> BoolArray:
         """Tell for each of these rows, by its number in the file, whether it is deleted."""
         return self._rows.contains(rows)
 

@@ -1,0 +1,1 @@
+"""Tables of Iceberg, read from their metadata and manifests without Spark."""

@@ -1,0 +1,164 @@
+"""Manifests of an Iceberg table: the data files and delete files of a snapshot, read with pyiceberg's Avro reader.
+
+pyiceberg's own planner is not used: it raises on equality deletes, and does not tell which deletes belong to a file.
+A manifest never changes, so one that was read for an earlier snapshot is not read again.
+"""
+
+from __future__ import annotations
+
+import io
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lakebloom.errors import DataFileError
+from lakebloom.storage.uri import from_decoded
+from lakebloom.tables.file_identity import is_object
+from lakebloom.tables.formats.iceberg.library import reading_metadata, require_pyiceberg
+from lakebloom.tables.formats.iceberg.metadata import read_bytes
+from lakebloom.tables.formats.iceberg.partition_values import value_to_json
+from lakebloom.tuning import REQUESTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["DATA", "EQUALITY_DELETES", "POSITION_DELETES", "Entry", "Manifest", "read_entries", "read_manifest_list"]
+
+DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
+_REMOVED = 2
+_ADDED = 1
+_PARTITION = 102
+_NEWEST_VERSION = 3
+
+
+class Manifest(NamedTuple):
+    """A manifest, as the list of a snapshot describes it: what its entries inherit."""
+
+    uri: str
+    spec_id: int
+    sequence_number: int
+    snapshot_id: int
+
+
+class Entry(NamedTuple):
+    """A data file or a delete file that is part of a snapshot."""
+
+    content: int
+    uri: str
+    format: str
+    size_bytes: int
+    record_count: int
+    spec_id: int
+    partition: tuple[tuple[int, str | None], ...]
+    """The value of each partition field in JSON (``partition_values``), by the field's id; None is NULL."""
+    sequence_number: int
+    """When its rows, or its deletes, came into the table."""
+    snapshot_id: int
+    """The snapshot that added it."""
+    equality_ids: tuple[int, ...]
+    referenced: str | None
+    """The data file that all deletes are about, where a delete file says that."""
+    offset: int | None
+    """Where a deletion vector is in its file."""
+    length: int | None
+
+
+def read_manifest_list(uri: str, options: dict[str, str]) -> list[Manifest]:
+    """Return the manifests of a snapshot. Raises DataFileError."""
+    require_pyiceberg()
+    from pyiceberg import manifest as library
+
+    data = _Bytes(read_bytes(uri, options))
+    with reading_metadata(uri):
+        return [
+            Manifest(
+                from_decoded(found.manifest_path),
+                found.partition_spec_id,
+                found.sequence_number or 0,
+                found.added_snapshot_id or 0,
+            )
+            for found in library.read_manifest_list(data)  # type: ignore[arg-type]
+        ]
+
+
+def read_entries(
+    manifests: list[Manifest], options: dict[str, str], known: Mapping[str, tuple[Entry, ...]]
+) -> dict[str, tuple[Entry, ...]]:
+    """Return the entries of manifests by their URIs. Those that are known are not read. Raises DataFileError."""
+    missing = [each for each in manifests if each.uri not in known]
+    found = {each.uri: known[each.uri] for each in manifests if each.uri in known}
+    if len(missing) > 1 and is_object(missing[0].uri):
+        with ThreadPoolExecutor(min(len(missing), REQUESTS)) as threads:
+            read = list(threads.map(lambda each: _entries(each, options), missing))
+    else:
+        read = [_entries(each, options) for each in missing]
+    found.update((each.uri, entries) for each, entries in zip(missing, read, strict=True))
+    return found
+
+
+def _entries(manifest: Manifest, options: dict[str, str]) -> tuple[Entry, ...]:
+    require_pyiceberg()
+    from pyiceberg.avro.file import AvroFile
+    from pyiceberg.manifest import MANIFEST_ENTRY_SCHEMAS
+
+    # The newest schema has all fields; what an older manifest does not have is None.
+    schema = MANIFEST_ENTRY_SCHEMAS[_NEWEST_VERSION]
+    file_type: Any = schema.find_field("data_file").field_type
+    places = {field.name: place for place, field in enumerate(file_type.fields)}
+    data = _Bytes(read_bytes(manifest.uri, options))
+    found = []
+    with reading_metadata(manifest.uri), AvroFile(data, schema) as records:  # type: ignore[arg-type, var-annotated]
+        partition: Any = records.schema.find_field(_PARTITION).field_type
+        fields = tuple((field.field_id, str(field.field_type)) for field in partition.fields)
+        for record in records:
+            status, snapshot_id, sequence_number, _, file = (record[place] for place in range(5))
+            if status == _REMOVED:
+                continue
+            if sequence_number is None:
+                if status != _ADDED and manifest.sequence_number:
+                    raise DataFileError(f"{manifest.uri} has a file without a sequence number", found=file[1])
+                sequence_number = manifest.sequence_number
+            found.append(_entry(manifest, file, places, fields, sequence_number, snapshot_id or manifest.snapshot_id))
+    return tuple(found)
+
+
+def _entry(
+    manifest: Manifest,
+    file: Any,
+    places: Mapping[str, int],
+    partition_fields: tuple[tuple[int, str], ...],
+    sequence_number: int,
+    snapshot_id: int,
+) -> Entry:
+    values = file[places["partition"]]
+    referenced = file[places["referenced_data_file"]]
+    size = file[places["file_size_in_bytes"]]
+    if size < 0:
+        raise ValueError(f"a file of {size} bytes")
+    return Entry(
+        content=int(file[places["content"]] or 0),
+        uri=from_decoded(file[places["file_path"]]),
+        format=str(file[places["file_format"]]).lower(),
+        size_bytes=size,
+        record_count=file[places["record_count"]],
+        spec_id=manifest.spec_id,
+        partition=tuple(
+            (number, value_to_json(kind, values[place])) for place, (number, kind) in enumerate(partition_fields)
+        ),
+        sequence_number=sequence_number,
+        snapshot_id=snapshot_id,
+        equality_ids=tuple(file[places["equality_ids"]] or ()),
+        referenced=None if referenced is None else from_decoded(referenced),
+        offset=file[places["content_offset"]],
+        length=file[places["content_size_in_bytes"]],
+    )
+
+
+class _Bytes:
+    """A file that was read, as pyiceberg opens files."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+
+    def open(self, seekable: bool = True) -> io.BytesIO:
+        """Open it."""
+        return io.BytesIO(self._data)

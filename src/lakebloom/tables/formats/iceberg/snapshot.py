@@ -1,0 +1,123 @@
+"""One version of an Iceberg table: a snapshot, read with a schema."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lakebloom.errors import DataFileError, UnsupportedSourceError
+from lakebloom.tables.column_mapping import ColumnMapping
+from lakebloom.tables.file_identity import LOGGED, TableFile
+from lakebloom.tables.formats.iceberg.applied_deletes import AppliedDeletes, equality_columns
+from lakebloom.tables.formats.iceberg.manifests import DATA
+from lakebloom.tables.formats.iceberg.partition_values import constants_of, identity_sources
+from lakebloom.tables.formats.iceberg.schema import spark_schema
+from lakebloom.tables.formats.table_snapshot import DataFile
+from lakebloom.tables.name_mapping import names_of_ids
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from lakebloom.tables.formats.iceberg.manifests import Entry
+    from lakebloom.tables.formats.iceberg.metadata import Schema, SnapshotInfo, TableMetadata
+
+__all__ = ["EMPTY", "IcebergSnapshot"]
+
+EMPTY = 0
+"""The version of a table that has no snapshot yet."""
+
+
+class IcebergSnapshot:
+    """See ``TableSnapshot``."""
+
+    mapping = ColumnMapping.ID
+    """See TableSnapshot.mapping."""
+
+    def __init__(
+        self,
+        metadata_uri: str,
+        metadata: TableMetadata,
+        info: SnapshotInfo | None,
+        schema: Schema,
+        read: Callable[[SnapshotInfo], Sequence[Entry]],
+    ) -> None:
+        """``info`` is None for a table without rows; ``read`` reads the manifests of a snapshot."""
+        self.metadata_uri, self.metadata = metadata_uri, metadata
+        self._info, self._schema, self._read = info, schema, read
+
+    def __repr__(self) -> str:
+        return f"IcebergSnapshot({self.metadata_uri!r}, snapshot {self.version})"
+
+    @property
+    def table_id(self) -> str:
+        """See TableSnapshot.table_id."""
+        return self.metadata.table_id
+
+    @property
+    def version(self) -> int:
+        """See TableSnapshot.version. The id of the snapshot."""
+        return EMPTY if self._info is None else self._info.snapshot_id
+
+    @property
+    def timestamp_ms(self) -> int | None:
+        """See TableSnapshot.timestamp_ms."""
+        return None if self._info is None else self._info.timestamp_ms
+
+    @property
+    def name_mapping(self) -> str | None:
+        """Which ids the names of files without ids mean."""
+        return self.metadata.name_mapping
+
+    @cached_property
+    def schema_json(self) -> str:
+        """See TableSnapshot.schema_json."""
+        return spark_schema(self._schema, names_of_ids(self.name_mapping)).to_json()
+
+    @cached_property
+    def partition_columns(self) -> tuple[str, ...]:
+        """See TableSnapshot.partition_columns: the columns that are partition values in some files."""
+        sources = identity_sources(self.metadata.specs)
+        return tuple(field.name for field in self._schema.fields if field.id in sources)
+
+    @cached_property
+    def files(self) -> list[TableFile]:
+        """See TableSnapshot.files."""
+        return sorted(entry.file for entry in self.data_files.values())
+
+    @cached_property
+    def data_files(self) -> dict[str, DataFile]:
+        """See TableSnapshot.data_files.
+
+        Raises DataFileError, and UnsupportedSourceError where a file is there several times: each of its rows would be.
+        """
+        if self._info is None:
+            return {}
+        specs = self.metadata.specs
+        entries = self._read(self._info)
+        deletes = AppliedDeletes(
+            (entry for entry in entries if entry.content != DATA),
+            specs,
+            equality_columns(self.metadata),
+            self.name_mapping,
+        )
+        found: dict[str, DataFile] = {}
+        for entry in entries:
+            if entry.content != DATA:
+                continue
+            if entry.spec_id not in specs:
+                raise DataFileError(
+                    f"{entry.uri} has an unknown partition spec",
+                    found=f"{entry.spec_id}",
+                    hint="check the table's metadata",
+                )
+            if entry.uri in found:
+                raise UnsupportedSourceError(
+                    f"snapshot {self.version} of the Iceberg table {self.metadata.location} has a file several times",
+                    found=entry.uri,
+                    hint="rewrite the table's data files, or query the table with its own engine",
+                )
+            constants = constants_of(entry, specs[entry.spec_id])
+            # Metadata has no time of a file. The snapshot that added it tells it from an earlier file of its name.
+            file = TableFile(entry.uri, entry.size_bytes, entry.snapshot_id, LOGGED)
+            found[entry.uri] = DataFile(file, (), deletes.of(entry, constants), constants, entry.format)
+        return found

@@ -1,0 +1,184 @@
+"""An Iceberg table: its newest version, and those before it.
+
+A table is given by its directory, by a metadata file, which then is the only one that counts, or by its name in a
+catalog of pyiceberg, as catalog.namespace.table. The newest metadata is asked for each time: from a catalog by its own
+request; in a directory of Hadoop's by looking for the next number, and otherwise by listing the metadata. A file that
+was read is not read again.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from lakebloom.errors import DataFileError, InvalidArgumentError, NotFoundError, UnsupportedSourceError
+from lakebloom.locks import new_lock
+from lakebloom.storage.uri import from_decoded
+from lakebloom.tables.file_identity import is_object, is_reachable, is_same
+from lakebloom.tables.formats.iceberg.catalogs import metadata_of
+from lakebloom.tables.formats.iceberg.locate import newest_metadata, next_versions
+from lakebloom.tables.formats.iceberg.manifests import read_entries, read_manifest_list
+from lakebloom.tables.formats.iceberg.metadata import read_metadata
+from lakebloom.tables.formats.iceberg.snapshot import EMPTY, IcebergSnapshot
+from lakebloom.tables.formats.iceberg.times import shown_time, snapshot_at
+from lakebloom.tables.listing.listing import stat_file
+from lakebloom.tuning import KEPT_MANIFESTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.formats.iceberg.manifests import Entry
+    from lakebloom.tables.formats.iceberg.metadata import SnapshotInfo, TableMetadata
+
+__all__ = ["IcebergTable", "Source"]
+
+_FOUND_AGAIN_S = 60.0
+"""After so long it is not enough that the next version of an object store's table is not there."""
+_MOST_SHOWN = 5
+
+
+class Source(NamedTuple):
+    """How a table is given: one of these."""
+
+    directory: str = ""
+    metadata: str = ""
+    catalog: str = ""
+
+    def __str__(self) -> str:
+        return self.directory or self.metadata or self.catalog
+
+
+class IcebergTable:
+    """A table at canonical URIs, or in a catalog. Threads may share it."""
+
+    def __init__(
+        self, source: Source, options: Mapping[str, str] | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        for uri in (source.directory, source.metadata):
+            if uri and not is_reachable(uri):
+                raise InvalidArgumentError(
+                    f"{uri} can only be reached through Spark",
+                    hint="use a local path, s3://, gs://, az:// or abfs://",
+                )
+        self.source = source
+        self._options = dict(options or {})
+        self._clock = clock
+        self._lock = new_lock()
+        self._kept: _Kept | None = None
+        self._entries: dict[str, tuple[Entry, ...]] = {}
+
+    def newest(self) -> IcebergSnapshot:
+        """Return the current snapshot with the current schema; the same object as long as nothing is newer.
+
+        Raises NotFoundError where there is no table, UnsupportedSourceError for one that cannot be read, and
+        DataFileError for damaged metadata.
+        """
+        return self._newest().snapshot
+
+    def at(self, version: int) -> IcebergSnapshot:
+        """Return a snapshot by its id, with the schema that it had. Raises NotFoundError."""
+        return self._at(self._newest().snapshot, version)
+
+    def at_timestamp(self, timestamp_ms: int) -> IcebergSnapshot:
+        """Return the snapshot that was the current one at a time. Raises NotFoundError where there was none yet."""
+        newest = self._newest().snapshot
+        return self._at(newest, snapshot_at(newest.metadata, timestamp_ms))
+
+    def pinned(self, metadata_uri: str, version: int) -> IcebergSnapshot:
+        """Return a snapshot as a metadata file describes it, whatever is newer. The schema is the current one of it."""
+        kept = self._kept
+        if kept is not None and kept.snapshot.metadata_uri == metadata_uri and kept.snapshot.version == version:
+            return kept.snapshot
+        metadata = read_metadata(metadata_uri, self._options)
+        return self._snapshot(metadata_uri, metadata, self._require(metadata, version), None)
+
+    def _at(self, newest: IcebergSnapshot, version: int) -> IcebergSnapshot:
+        metadata = newest.metadata
+        info = self._require(metadata, version)
+        return self._snapshot(newest.metadata_uri, metadata, info, None if info is None else info.schema_id)
+
+    def _require(self, metadata: TableMetadata, version: int) -> SnapshotInfo | None:
+        if version == EMPTY and metadata.current_snapshot is None:
+            return None
+        info = metadata.snapshot(version)
+        if info is not None:
+            return info
+        known = sorted(metadata.snapshots, key=lambda each: each.timestamp_ms)[-_MOST_SHOWN:]
+        raise NotFoundError(
+            f"the Iceberg table {self.source} has no snapshot {version}",
+            found=", ".join(f"{each.snapshot_id} of {shown_time(each.timestamp_ms)}" for each in known) or "none",
+            hint="a version of an Iceberg table is the id of a snapshot that was not expired",
+        )
+
+    def _newest(self) -> _Kept:
+        with self._lock:
+            kept = self._kept
+        uri, file, found_at = self._find(kept)
+        if kept is not None and uri == kept.snapshot.metadata_uri and (file is None or is_same(kept.file, file)):
+            if found_at != kept.found_at:
+                self._keep(kept, kept._replace(found_at=found_at))
+            return kept
+        metadata = read_metadata(uri, self._options)
+        current = metadata.current_snapshot
+        if current is None and metadata.current_snapshot_id not in (None, -1):
+            raise DataFileError(f"{uri} does not describe its current snapshot", found=metadata.current_snapshot_id)
+        if kept is not None and kept.snapshot.table_id != metadata.table_id:
+            self._entries = {}
+        return self._keep(kept, _Kept(self._snapshot(uri, metadata, current, None), file, found_at))
+
+    def _find(self, kept: _Kept | None) -> tuple[str, TableFile | None, float]:
+        """Return where the newest metadata is, its file where that can be looked at, and when that was found out."""
+        now = self._clock()
+        if self.source.catalog:
+            return metadata_of(self.source.catalog), None, now
+        if self.source.metadata:
+            return self.source.metadata, self._stat(self.source.metadata), now
+        if kept is not None and is_object(self.source.directory) and now - kept.found_at <= _FOUND_AGAIN_S:
+            # Each look is a request: one of them is enough, unless names do not tell what is next.
+            following = next(next_versions(kept.snapshot.metadata_uri), None)
+            if following is not None and stat_file(following, self._options) is None:
+                return kept.snapshot.metadata_uri, kept.file, kept.found_at
+        uri = newest_metadata(self.source.directory, self._options)
+        return uri, self._stat(uri), now
+
+    def _stat(self, uri: str) -> TableFile | None:
+        return None if is_object(uri) else stat_file(uri)
+
+    def _keep(self, before: _Kept | None, found: _Kept) -> _Kept:
+        with self._lock:
+            if self._kept is before or self._kept is None:
+                self._kept = found  # otherwise another thread was quicker
+        return found
+
+    def _snapshot(
+        self, uri: str, metadata: TableMetadata, info: SnapshotInfo | None, schema_id: int | None
+    ) -> IcebergSnapshot:
+        try:
+            schema = metadata.schema_of(schema_id)
+        except KeyError:
+            raise DataFileError(f"{uri} does not describe schema {schema_id}", hint="check the metadata") from None
+        return IcebergSnapshot(uri, metadata, info, schema, self._read)
+
+    def _read(self, info: SnapshotInfo) -> Sequence[Entry]:
+        """Return all entries of a snapshot. Manifests that the last snapshot had, too, are not read again."""
+        if info.manifest_list is None:
+            raise UnsupportedSourceError(
+                f"snapshot {info.snapshot_id} of the Iceberg table {self.source} has no list of manifests",
+                found="a snapshot as writers made it before 2019",
+                hint="rewrite the table's manifests with its own engine",
+            )
+        manifests = read_manifest_list(from_decoded(info.manifest_list), self._options)
+        entries = read_entries(manifests, self._options, self._entries)
+        with self._lock:
+            self._entries = entries if len(self._entries) > KEPT_MANIFESTS else {**self._entries, **entries}
+        return [entry for manifest in manifests for entry in entries[manifest.uri]]
+
+
+class _Kept(NamedTuple):
+    """The newest version as far as it is known."""
+
+    snapshot: IcebergSnapshot
+    file: TableFile | None
+    """Its metadata file, where looking at it costs nothing."""
+    found_at: float
