@@ -190,7 +190,7 @@ class Model:
         self.hand.schema([each.in_schema for each in self.columns])
 
     def value(self, row: dict[int, Any], wanted: Column) -> Any:
-        return row[wanted.id] if wanted.id in row else wanted.default
+        return row.get(wanted.id, wanted.default)
 
     def rows(self, snapshot_id: int | None = None) -> list[dict[str, Any]]:
         """Return the rows of a snapshot by the names that columns had then; None: those of the table now."""

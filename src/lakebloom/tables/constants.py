@@ -22,11 +22,8 @@ __all__ = ["constant_array"]
 def constant_array(name: str, kind: pa.DataType, text: str) -> pa.Array:
     """Return an array of one value. Raises ValueConversionError for what is no value of the type.
 
-    >>> constant_array("d", pa.date32(), '"2024-02-29"')
-    <pyarrow.lib.Date32Array object at ...>
-    [
-      2024-02-29
-    ]
+    >>> constant_array("d", pa.date32(), '"2024-02-29"').to_pylist()
+    [datetime.date(2024, 2, 29)]
     """
     try:
         value = msgspec.json.decode(text)

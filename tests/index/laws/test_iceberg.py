@@ -164,7 +164,7 @@ def test_a_random_history_equals_its_model_at_every_snapshot(tmp_path: Path, see
     indexes = IcebergIndexes(tmp_path, tmp_path / "t")
     indexes.create("k", "s", granularity=history.random.choice(["file", "row_group"]))
     lake = indexes.open()
-    for number in range(40):
+    for number in range(25):
         history.step()
         if number % 4 == 0:
             indexes.refresh(history.random.choice(["quick", "quick", "full"]))
@@ -177,7 +177,7 @@ def test_a_random_history_equals_its_model_at_every_snapshot(tmp_path: Path, see
 def test_the_model_is_right_about_what_pyiceberg_reads(tmp_path: Path, seed: int, version: int) -> None:
     """pyiceberg raises on equality deletes, which the connector for Spark judges; everything else it judges."""
     history = History(tmp_path / "t", seed, version, equality=False)
-    for _ in range(30):
+    for _ in range(20):
         history.step()
         assert ordered(judged_rows(history.model.hand.metadata_file)) == ordered(history.model.rows())
         chosen = history.random.choice(list(history.model.snapshots))

@@ -94,7 +94,7 @@ class JoinFilters:
             if missing:
                 merged = merged | Sbbf(merged.num_blocks)  # a copy: the stored filter must not change
                 for file in missing:
-                    self._add(merged, snapshot, file, spec)
+                    self._add(merged, snapshot, file, spec, table or snapshot.commit.table)
             fingerprint = f"{record.file.path} {hash(key[1]):x}"
             kept = key, JoinFilter(config.name, path, spec.type, merged, fingerprint, len(missing))
             self._made[config.name, path] = kept
@@ -112,8 +112,8 @@ class JoinFilters:
             raise _stale(snapshot.commit.config.name, f"{file.uri}, which is gone or was changed just now")
         return now
 
-    def _add(self, f: Sbbf, snapshot: Snapshot, file: TableFile, spec: ColumnSpec) -> None:
-        with ParquetColumns(file.uri, [spec], snapshot.commit.table.access(self._options)) as columns:
+    def _add(self, f: Sbbf, snapshot: Snapshot, file: TableFile, spec: ColumnSpec, table: TableRecord) -> None:
+        with ParquetColumns(file.uri, [spec], table.access(self._options)) as columns:
             for group in range(len(columns.row_groups)):
                 for _, (array,) in columns.batches(group):
                     hashes, valid = hash_array(array)
@@ -129,6 +129,8 @@ def _indexed(snapshot: Snapshot, column: ColumnPath, table: TableRecord | None) 
     now = table.schema.names.require(column)
     path = resolver(snapshot, table)(now)
     types = {known.path: known.type for known in snapshot.commit.config.columns}
+    if path is not None and now in table.schema.initial_defaults:
+        raise _stale(snapshot.commit.config.name, "a column with a default, which files without it do not hold")
     if path is not None and types[path] != table.schema.types[now]:
         raise _stale(
             snapshot.commit.config.name, f"values of the type {table.schema.types[now]}, which was {types[path]}"

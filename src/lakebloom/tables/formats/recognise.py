@@ -117,6 +117,11 @@ def owned_by(table_format: str, table: str, marker: str) -> UnsupportedSourceErr
     )
     if table_format == TABLE_FORMATS["delta"]:
         hint = "create an index of the whole Delta table by its path, /path/of/table or delta.`/path/of/table`"
+    if table_format == TABLE_FORMATS["iceberg"]:
+        hint = (
+            "create an index of the whole Iceberg table by its path, /path/of/table or iceberg.`/path/of/table`, or by "
+            "its name in a catalog, catalog.namespace.table"
+        )
     return UnsupportedSourceError(
         f"{table} is a table of {table_format}, whose log decides which files count", found=marker, hint=hint
     )

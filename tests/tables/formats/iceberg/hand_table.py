@@ -1,4 +1,4 @@
-"""Writes Iceberg tables file by file: every kind of delete, partition spec and schema change, as its specification has it.
+"""Writes Iceberg tables file by file: every kind of delete, partition spec and schema change.
 
 Metadata lies in a directory as Hadoop's catalog writes it, so that pyiceberg and the connector for Spark read it too.
 Manifests are written with pyiceberg's Avro writer.
@@ -290,29 +290,13 @@ class HandTable:
         return Record(status, entry.snapshot_id, entry.sequence, entry.sequence, file)
 
     def _write_list(self, path: str) -> None:
-        records = []
-        for each in self.manifests:
-            rows = sum(entry.rows for entry in each.entries)
-            records.append(
-                Record(
-                    each.path,
-                    each.size,
-                    each.spec_id,
-                    int(each.deletes),
-                    each.sequence,
-                    1,
-                    each.snapshot_id,
-                    len(each.entries),
-                    len(each.entries),
-                    0,
-                    rows,
-                    rows,
-                    0,
-                    None,
-                    None,
-                )  # fmt: skip
-            )
+        records = [self._listed(each) for each in self.manifests]
         self._avro(path, MANIFEST_LIST_FILE_SCHEMAS[2], "manifest_file", {"format-version": "2"}, records)
+
+    def _listed(self, each: Manifest) -> Record:
+        files, rows = len(each.entries), sum(entry.rows for entry in each.entries)
+        about = (each.path, each.size, each.spec_id, int(each.deletes), each.sequence, 1, each.snapshot_id)
+        return Record(*about, files, files, 0, rows, rows, 0, None, None)
 
     def _avro(self, path: str, schema: Any, name: str, meta: dict[str, str], records: list[Record]) -> None:
         output = PyArrowFileIO().new_output(path)

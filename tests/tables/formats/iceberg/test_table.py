@@ -1,0 +1,273 @@
+"""Iceberg tables as their metadata describes them: where it is, which snapshots there are, what cannot be read."""
+
+from __future__ import annotations
+
+import builtins
+import gzip
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from lakebloom.errors import (
+    DataFileError,
+    InvalidArgumentError,
+    LakebloomError,
+    NotFoundError,
+    StorageError,
+    UnsupportedSourceError,
+)
+from lakebloom.tables.formats.iceberg import manifests, metadata
+from lakebloom.tables.formats.iceberg.catalogs import forget_catalogs, has_catalog
+from lakebloom.tables.formats.iceberg.named import iceberg_source
+from lakebloom.tables.formats.iceberg.table import IcebergTable, Source
+from tests.tables.formats.iceberg.hand_table import START_MS, HandTable, column, with_id
+
+SCHEMA = pa.schema([with_id("k", pa.int64(), 1)])
+
+
+def rows(*values: int) -> pa.Table:
+    return pa.table([pa.array(values, pa.int64())], schema=SCHEMA)
+
+
+def small(root: Path, **options: Any) -> HandTable:
+    table = HandTable(root, [column(1, "k", "long")], **options)
+    table.commit(table.data(rows(1, 2)))
+    return table
+
+
+def opened(root: Path) -> IcebergTable:
+    return IcebergTable(Source(directory=f"file://{root}"))
+
+
+def test_newer_versions_than_the_hint_are_found(tmp_path: Path) -> None:
+    table = small(tmp_path / "t")
+    reader = opened(tmp_path / "t")
+    first = reader.newest()
+    assert reader.newest() is first
+    assert first.version == table.current
+    second = table.commit(table.data(rows(3)))
+    (tmp_path / "t/metadata/version-hint.text").write_text("2")
+    assert reader.newest().version == second
+    assert len(reader.newest().files) == 2
+    assert opened(tmp_path / "t").newest().metadata_uri.endswith("v3.metadata.json")
+
+
+def test_a_manifest_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = small(tmp_path / "t")
+    reader = opened(tmp_path / "t")
+    assert len(reader.newest().files) == 1
+    read: list[str] = []
+    real = manifests._entries
+    monkeypatch.setattr(manifests, "_entries", lambda each, options: (read.append(each.uri), real(each, options))[1])
+    for number in range(3):
+        table.commit(table.data(rows(number)))
+        assert len(reader.newest().files) == number + 2
+    assert len(read) == len(set(read)) == 3
+
+
+def test_the_directory_is_never_listed_and_files_are_not_looked_at(tmp_path: Path) -> None:
+    table = small(tmp_path / "t")
+    gone = table.data(rows(7))
+    table.commit(gone)
+    table.commit(removed=[gone])
+    (tmp_path / "t/data/stray.parquet").write_bytes(b"no part of the table")
+    Path(table.manifests[0].entries[0].path).unlink()
+    (file,) = opened(tmp_path / "t").newest().files
+    assert (file.uri, file.mtime_ms) == (f"file://{table.manifests[0].entries[0].path}", table.manifests[0].snapshot_id)
+
+
+def test_metadata_of_other_catalogs_by_the_highest_number(tmp_path: Path) -> None:
+    table = small(tmp_path / "t")
+    folder = tmp_path / "t/metadata"
+    (folder / "version-hint.text").unlink()
+    first, second = (folder / f"v{number}.metadata.json" for number in (1, 2))
+    first.rename(folder / "00009-aa.metadata.json")
+    newest = folder / "00010-bb.gz.metadata.json"
+    newest.write_bytes(gzip.compress(second.read_bytes()))
+    second.unlink()
+    reader = opened(tmp_path / "t")
+    assert reader.newest().version == table.current
+    (folder / "00010-cc.metadata.json").write_bytes(newest.read_bytes())
+    with pytest.raises(UnsupportedSourceError, match="only its catalog knows"):
+        reader.newest()
+    fixed = IcebergTable(Source(metadata=f"file://{newest}"))
+    assert fixed.newest().version == table.current
+    with pytest.raises(NotFoundError, match="no Iceberg table"):
+        opened(tmp_path / "other").newest()
+
+
+def test_snapshots_by_id_and_time(tmp_path: Path) -> None:
+    table = small(tmp_path / "t")
+    first = table.current
+    table.schema([column(1, "key", "long")])
+    second = table.commit(table.data(rows(3)))
+    reader = opened(tmp_path / "t")
+    times = {each["snapshot-id"]: each["timestamp-ms"] for each in table.metadata["snapshots"]}
+    assert [len(reader.at(number).files) for number in (first, second)] == [1, 2]
+    assert [reader.at(number).timestamp_ms for number in (first, second)] == list(times.values())
+    assert '"name":"k"' in reader.at(first).schema_json
+    assert '"name":"key"' in reader.newest().schema_json
+    for moment, version in [
+        (times[first], first),
+        (times[second] - 1, first),
+        (times[second], second),
+        (1 << 50, second),
+    ]:
+        assert reader.at_timestamp(moment).version == version
+    table.roll_back(first)
+    assert reader.newest().version == first
+    assert reader.at_timestamp(times[second]).version == second
+    assert reader.at_timestamp(1 << 50).version == first
+    table.expire(set())
+    for ask in (lambda: reader.at(second), lambda: reader.at(17), lambda: reader.at_timestamp(START_MS - 1)):
+        with pytest.raises(NotFoundError, match="no snapshot"):
+            ask()
+
+
+def test_a_table_without_snapshots(tmp_path: Path) -> None:
+    HandTable(tmp_path / "t", [column(1, "k", "long")])
+    reader = opened(tmp_path / "t")
+    newest = reader.newest()
+    assert (newest.version, newest.files, newest.timestamp_ms) == (0, [], None)
+    assert reader.at(0).files == []
+    with pytest.raises(NotFoundError):
+        reader.at_timestamp(1 << 50)
+
+
+def test_version_1_as_pyiceberg_writes_it(tmp_path: Path) -> None:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/w")
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", pa.schema([("k", pa.int64())]), properties={"format-version": "1"})
+    table.append(pa.table({"k": [1, 2]}))
+    table.append(pa.table({"k": [3]}))
+    newest = opened(tmp_path / "w/db/t").newest()
+    judged = {task.file.file_path: task.file.file_size_in_bytes for task in table.scan().plan_files()}
+    assert {file.uri: file.size_bytes for file in newest.files} == judged
+    assert newest.version == table.current_snapshot().snapshot_id
+
+
+def test_a_table_by_its_name_in_a_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    uri = f"sqlite:///{tmp_path}/c.db"
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", uri)
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__TYPE", "sql")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{tmp_path}/w")
+    forget_catalogs()
+    catalog = SqlCatalog("lake", uri=uri, warehouse=f"file://{tmp_path}/w")
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", pa.schema([("k", pa.int64())]))
+    table.append(pa.table({"k": [1]}))
+    assert has_catalog("lake.db.t")
+    assert not has_catalog("other.db.t")
+    source = iceberg_source("lake.db.t", {})
+    assert source == Source(catalog="lake.db.t")
+    assert iceberg_source("lake.db.t", {}, is_table=lambda name: True) is None
+    reader = IcebergTable(source)
+    first = reader.newest()
+    assert reader.newest() is first
+    table.append(pa.table({"k": [2]}))
+    assert len(reader.newest().files) == 2
+    with pytest.raises(NotFoundError, match=r"no Iceberg table db\.no"):
+        IcebergTable(Source(catalog="lake.db.no")).newest()
+    with pytest.raises(InvalidArgumentError, match="cannot be opened"):
+        IcebergTable(Source(catalog="nowhere.db.t")).newest()
+    monkeypatch.setattr(type(catalog), "load_table", lambda self, name: 1 / 0)
+    with pytest.raises(StorageError, match="did not answer"):
+        reader.newest()
+
+
+def test_which_sources_are_iceberg_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = small(tmp_path / "a b")
+    uri = f"file://{tmp_path}/a b"
+    for source in (str(tmp_path / "a b"), tmp_path / "a b", uri, f"iceberg.`{tmp_path}/a b`", f"ICEBERG.`{uri}`"):
+        assert iceberg_source(source, {}) == Source(directory=uri)
+    assert iceberg_source(table.metadata_file, {}) == Source(metadata=f"{uri}/metadata/v2.metadata.json")
+    monkeypatch.chdir(tmp_path)
+    assert iceberg_source("a b", {}) == Source(directory=uri)
+    (tmp_path / "a b/_delta_log").mkdir()  # a Delta table that also writes Iceberg's metadata is one of Delta
+    for source in (str(tmp_path / "a b"), str(tmp_path), "db.t", "c.db.t", 7, "hdfs://n/t", "parquet.`/t`"):
+        assert iceberg_source(source, {}) is None
+    with pytest.raises(UnsupportedSourceError, match="only be reached through Spark"):
+        iceberg_source("iceberg.`hdfs://n/t`", {})
+
+
+def test_without_pyiceberg_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small(tmp_path / "t")
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name.partition(".")[0] == "pyiceberg":
+            raise ImportError("No module named 'pyiceberg'")
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(UnsupportedSourceError, match=r"lakebloom\[iceberg\]"):
+        _ = opened(tmp_path / "t").newest().files
+    assert not has_catalog("lake.db.t")
+
+
+def test_metadata_that_cannot_be_read(tmp_path: Path) -> None:
+    table = small(tmp_path / "t")
+    file = table.metadata_file
+    good = json.loads(file.read_text())
+    wrong: list[tuple[dict[str, Any], type[LakebloomError]]] = [
+        ({"format-version": 4}, UnsupportedSourceError),
+        ({"current-schema-id": 9}, DataFileError),
+        ({"schemas": 7}, DataFileError),
+        ({"current-snapshot-id": 9}, DataFileError),
+        ({"location": None}, DataFileError),
+    ]
+    for change, error in wrong:
+        file.write_text(json.dumps(good | change))
+        with pytest.raises(error):
+            opened(tmp_path / "t").newest()
+    file.write_bytes(gzip.compress(b"[" * 100_000))
+    with pytest.raises(DataFileError):
+        opened(tmp_path / "t").newest()
+    old = good | {"snapshots": [{k: v for k, v in each.items() if k != "manifest-list"} for each in good["snapshots"]]}
+    file.write_text(json.dumps(old))
+    with pytest.raises(UnsupportedSourceError, match="no list of manifests"):
+        _ = opened(tmp_path / "t").newest().files
+
+
+def test_a_bomb_of_compressed_metadata_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = small(tmp_path / "t")
+    monkeypatch.setattr(metadata, "_MOST_BYTES", 1 << 16)
+    table.metadata_file.write_bytes(gzip.compress(b" " * (1 << 20)))
+    with pytest.raises(DataFileError, match="more than 65536 bytes"):
+        opened(tmp_path / "t").newest()
+
+
+@pytest.mark.parametrize("ending", ["m*.avro", "snap-*.avro"])
+def test_damaged_manifests_are_errors_with_a_type(tmp_path: Path, ending: str) -> None:
+    small(tmp_path / "t")
+    (path,) = (tmp_path / "t/metadata").glob(ending)
+    good, chance = path.read_bytes(), random.Random(7)
+    unread = opened(tmp_path / "t").newest().files
+    for _ in range(150):
+        data = bytearray(good)
+        if chance.random() < 0.3:
+            del data[chance.randrange(len(data)) :]
+        for _ in range(chance.randint(1, 4)):
+            if data:
+                data[chance.randrange(len(data))] = chance.randrange(256)
+        path.write_bytes(data)
+        try:
+            found = opened(tmp_path / "t").newest().files
+        except LakebloomError:
+            continue
+        assert len(found) <= len(unread)
+
+
+def test_a_file_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    table = small(tmp_path / "t")
+    table.commit(table.manifests[0].entries[0])
+    with pytest.raises(UnsupportedSourceError, match="several times"):
+        _ = opened(tmp_path / "t").newest().files
