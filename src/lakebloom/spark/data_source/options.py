@@ -59,7 +59,7 @@ class SourceOptions:
     partition_bytes: int = PARTITION_BYTES
     timeout_ms: int = _TIMEOUT_MS
     as_of: AsOf = NEWEST
-    """The version of a Delta table."""
+    """The version of a Delta table, or the id of an Iceberg table's snapshot."""
     current_table: str | None = None
     """The table as the catalog described it to ``Lakebloom.read``; an internal option."""
 
