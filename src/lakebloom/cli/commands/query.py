@@ -111,7 +111,10 @@ def lookup(
     unindexed: Annotated[Unindexed, typer.Option(help="What to do with unindexed files (new or changed).")] = (
         Unindexed.SCAN
     ),
-    version: Annotated[int | None, typer.Option(help="Version of a Delta table, snapshot id of an Iceberg table (default: the newest).")] = None,
+    version: Annotated[
+        int | None,
+        typer.Option(help="Version of a Delta table, snapshot id of an Iceberg table (default: the newest)."),
+    ] = None,
     timestamp: Annotated[
         str | None, typer.Option(help="Time at which the version was the newest, such as 2024-05-01T12:00:00Z.")
     ] = None,

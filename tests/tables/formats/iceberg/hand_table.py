@@ -25,7 +25,7 @@ from pyiceberg.manifest import (
     manifest_entry_schema_with_data_file,
 )
 from pyiceberg.typedef import Record
-from pyiceberg.types import DateType, IcebergType, IntegerType, LongType, NestedField, StringType, StructType
+from pyiceberg.types import DateType, IcebergType, IntegerType, ListType, LongType, NestedField, StringType, StructType
 
 from tests.tables.formats.delta.roaring_writer import roaring64
 
@@ -265,7 +265,7 @@ class HandTable:
         )
         version = 3 if self.metadata["format-version"] == 3 else 2
         # Fields of version 3 do no harm in a manifest of version 2, and position deletes may name their file there.
-        schema = manifest_entry_schema_with_data_file(3, data_file_with_partition(partition, 3))
+        schema = manifest_entry_schema_with_data_file(3, _with_int_ids(data_file_with_partition(partition, 3)))
         meta = {
             "schema": json.dumps(self.metadata["schemas"][-1]),
             "partition-spec": json.dumps([{k: v for k, v in each.items() if k != "result"} for each in spec]),
@@ -302,6 +302,17 @@ class HandTable:
         output = PyArrowFileIO().new_output(path)
         with AvroOutputFile(output, file_schema=schema, schema_name=name, metadata=meta) as writer:
             writer.write_block(records)
+
+
+def _with_int_ids(file: StructType) -> StructType:
+    """Return the type of files with ids of columns as int, as the specification has them; pyiceberg writes long."""
+    ids = ListType(element_id=136, element_type=IntegerType(), element_required=True)
+    return StructType(
+        *[
+            NestedField(135, "equality_ids", ids, required=False) if field.field_id == 135 else field
+            for field in file.fields
+        ]
+    )
 
 
 def with_id(name: str, kind: pa.DataType, number: int) -> pa.Field:
