@@ -116,8 +116,8 @@ class Reading(LakeState):
         ``unindexed`` says what to do with files that are new or changed since they were indexed: read them in full
         ("scan"), leave them out ("skip"), or raise an error ("error").
 
-        A Delta or Iceberg table is read in its newest version, in another ``version`` (of Iceberg the id of a snapshot),
-        or in the one that was the newest at a ``timestamp``: a datetime with a time zone, or a text such as
+        A Delta or Iceberg table is read in its newest version, in another ``version`` (of Iceberg: a snapshot's id), or
+        in the one that was the newest at a ``timestamp``: a datetime with a time zone, or a text such as
         "2024-05-01T12:00:00Z".
         """
         as_of = as_of_arguments(version, timestamp)
@@ -153,8 +153,8 @@ class Reading(LakeState):
     ) -> DataFrame:
         """Return the rows that match the predicate as a DataFrame, read through the index by the data source.
 
-        A Delta or Iceberg table is read in the version that is the newest now, or in the one that ``version`` or ``timestamp``
-        names, as in ``lookup``.
+        A Delta or Iceberg table is read in the version that is the newest now, or in the one that ``version`` or
+        ``timestamp`` names, as in ``lookup``.
         """
         as_of = as_of_arguments(version, timestamp)
         from lakebloom.spark.versions import require_data_source

@@ -24,7 +24,7 @@ pytestmark = [
 
 
 def test_the_model_is_right_about_what_the_connector_reads(tmp_path: Path) -> None:
-    """The connector fails where rows are deleted by a column that was dropped since: with the one, there is no other."""
+    """The connector fails where rows are deleted by a column that was dropped since, so a history has one of these."""
     expected = {}
     for seed, version in [(1, 2), (2, 2), (3, 2), (4, 3), (5, 3), (6, 3)]:
         history = History(tmp_path / f"t{seed}", seed, version, equality=seed % 3 != 0)

@@ -113,7 +113,7 @@ def lookup(
     ),
     version: Annotated[
         int | None,
-        typer.Option(help="Version of a Delta table, snapshot id of an Iceberg table (default: the newest)."),
+        typer.Option(help="Version of a Delta table, or snapshot of an Iceberg table."),
     ] = None,
     timestamp: Annotated[
         str | None, typer.Option(help="Time at which the version was the newest, such as 2024-05-01T12:00:00Z.")
