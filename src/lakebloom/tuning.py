@@ -13,8 +13,11 @@ from __future__ import annotations
 
 BULK_VALUES = 100_000
 """From so many values on, compiled kernels pay for their own loading (half a second). bench-kernels, bench-start."""
-BULK_BYTES = 256 << 10
+BULK_BYTES = 2 << 20
 """The same for values that may be long. bench-kernels."""
+BULK_PROBES = 4_000_000
+"""From so much work on, at once or so far, compiled kernels pay for their loading when values are probed: a list of
+10,000 values takes as much in 4,000 files, a fifth of a second in numpy; loading takes half a second. bench-lookup."""
 BULK_VALUES_SO_FAR = 1_000_000
 """After so many values in small calls a process is one that works in bulk, and loads the compiled kernels."""
 FEW_VALUES = 4
@@ -144,6 +147,12 @@ MAX_CHUNK_PAGES = 1 << 14
 """A column chunk with more pages is read as a whole: finding one of them would take longer. Bounds memory."""
 MAX_PAGE_INDEX_BYTES = 1 << 19
 """The same for a page index of more bytes. That of a chunk of 10,000 pages has 150,000."""
+MAX_RECORDED_BYTES = 1 << 20
+"""Locations of a file's pages that an index records take no more: seven bytes a page, some kilobytes for most files."""
+MAX_RECORDED_PAGES = 1 << 13
+"""Of a file of an object store with more pages in all, an index records none: finding each takes a request."""
+RECORDED_PART_BYTES = 8 << 20
+"""Recorded locations in one file of an index. Bounds memory of merging."""
 KEPT_SCHEMAS = 100
 """Different schemas of a table's files whose way of being read is remembered. Bounds memory."""
 KEPT_VIEWS = 8

@@ -23,9 +23,9 @@ _SHORTEST = 4
 _MOST_FORMS = 20_000
 
 # user:password@ after "://", with slashes in the password; host:8020/a@b is no password.
-_USER_INFO = re.compile(r"(://)[^\s/@:]*:(?!\d{1,5}/)\S*@")
+_USER_INFO = r"(://)[^\s/@:]*:(?!\d{1,5}/)\S*@"
 # The query of a URL: a signature, a token, an expiry. A pattern such as part-??.parquet has no "=".
-_QUERY = re.compile(r"(://[^\s?]*\?)[^\s=]*=\S*")
+_QUERY = r"(://[^\s?]*\?)[^\s=]*=\S*"
 
 _lock = new_lock()
 _forms: dict[str, None] = {}
@@ -57,7 +57,7 @@ def without_secrets(text: str) -> str:
             text = text.replace(secret, _STARS)
     if "://" not in text:
         return text
-    return _QUERY.sub(rf"\1{_STARS}", _USER_INFO.sub(rf"\1{_STARS}@", text))
+    return re.sub(_QUERY, rf"\1{_STARS}", re.sub(_USER_INFO, rf"\1{_STARS}@", text))
 
 
 def _written(secret: str) -> Iterator[str]:

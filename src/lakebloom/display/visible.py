@@ -16,8 +16,9 @@ _STEERING = (
     "\x00-\x1f\x7f-\x9f\xad\u061c\u070f\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f"
 )
-_STEERS = re.compile(f"[{_STEERING}]")
-_STEERS_WITHIN_LINES = re.compile(f"(?!\n)[{_STEERING}]")
+# Patterns as text are compiled when they are first used: most processes print nothing.
+_STEERS = f"[{_STEERING}]"
+_STEERS_WITHIN_LINES = f"(?!\n)[{_STEERING}]"
 
 
 def visible(text: str) -> str:
@@ -26,12 +27,12 @@ def visible(text: str) -> str:
     >>> print(visible("k\x1b[2J\n\N{RIGHT-TO-LEFT OVERRIDE}é"))
     k\x1b[2J\n\u202eé
     """
-    return text if text.isprintable() else _STEERS.sub(_written, text)
+    return text if text.isprintable() else re.sub(_STEERS, _written, text)
 
 
 def visible_lines(text: str) -> str:
     """Return a text of several lines, with control characters escaped in each."""
-    return text if text.isprintable() else _STEERS_WITHIN_LINES.sub(_written, text)
+    return text if text.isprintable() else re.sub(_STEERS_WITHIN_LINES, _written, text)
 
 
 def visible_json(text: str) -> str:
@@ -41,7 +42,7 @@ def visible_json(text: str) -> str:
     {
       "\u009b": 1}
     """
-    return text if text.isprintable() else _STEERS_WITHIN_LINES.sub(_written_in_json, text)
+    return text if text.isprintable() else re.sub(_STEERS_WITHIN_LINES, _written_in_json, text)
 
 
 def _written(match: re.Match[str]) -> str:

@@ -129,7 +129,7 @@ def sample_shape(
             with ParquetColumns(file.uri, columns, access) as reader:
                 rows += reader.num_rows
                 column_bytes += reader.column_bytes
-                units += len(spans_of(reader.row_groups, granularity, reader.page_starts))
+                units += len(spans_of(reader.row_groups, granularity, reader.sampled_page_starts))
         except LakebloomError as error:
             problem = problem or error
             continue

@@ -16,10 +16,7 @@ from lakebloom.index.as_of import NEWEST
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.current_table import logged_table, recorded_table
 from lakebloom.index.query.reader import Reader
-from lakebloom.index.settings import TIMEOUT_KEY, Settings
 from lakebloom.index.threads import closed, opened
-from lakebloom.spark.conf import default_location, settings_of
-from lakebloom.spark.versions import require_connect
 
 # Modules that only building and maintaining need are imported where they are used, so that a lookup starts sooner.
 
@@ -36,6 +33,7 @@ if TYPE_CHECKING:
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.index.lookup.lookup import Lookups
     from lakebloom.index.query.join_filters import JoinFilters
+    from lakebloom.index.settings import Settings
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.tree import Predicate
     from lakebloom.spark.auto_refresh import WriteWatch
@@ -70,10 +68,14 @@ class LakeState:
         options: Mapping[str, str] | None = None,
     ) -> None:
         _require_session(spark)
+        chosen = location
         if spark is not None:
+            from lakebloom.spark.conf import default_location
+            from lakebloom.spark.versions import require_connect
+
             require_connect(spark)
+            chosen = location or default_location(spark)
         self._spark = spark
-        chosen = location or (None if spark is None else default_location(spark))
         if chosen is None:
             raise InvalidArgumentError(
                 "without a Spark session, the location of the indexes must be given",
@@ -121,7 +123,13 @@ class LakeState:
         return self._tables.of_snapshot(snapshot)
 
     def _settings(self) -> Settings:
-        return Settings() if self._spark is None else settings_of(self._spark)
+        from lakebloom.index.settings import Settings
+
+        if self._spark is None:
+            return Settings()
+        from lakebloom.spark.conf import settings_of
+
+        return settings_of(self._spark)
 
     def _session(self) -> SparkSession:
         if self._spark is None:
@@ -174,6 +182,8 @@ class LakeState:
 
     def _timeout_s(self) -> float:
         # Reads one key only: a query waits for this, and reading all keys takes longer.
+        from lakebloom.index.settings import TIMEOUT_KEY, Settings
+
         value = None if self._spark is None else self._spark.conf.get(TIMEOUT_KEY, None)
         return Settings.parse({} if value is None else {TIMEOUT_KEY: value}).query_timeout_ms / 1000
 

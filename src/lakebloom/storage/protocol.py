@@ -9,8 +9,9 @@ file is replaced or deleted later.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Storage", "StoredFile"]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredFile:
+class StoredFile(msgspec.Struct, frozen=True):
     """A file in a listing."""
 
     path: str

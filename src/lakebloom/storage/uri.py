@@ -89,6 +89,8 @@ def to_local_path(uri: str) -> str:
     >>> to_local_path("file:///data/100%20sure")
     '/data/100%20sure'
     """
+    if uri.startswith("file:///"):  # nearly all, and many at a time
+        return uri[len("file://") :]
     scheme, _, path = split(uri)
     if scheme != "file":
         raise InvalidArgumentError("only file: URIs have a local path", found=uri, hint="open it with open_storage")

@@ -88,6 +88,11 @@ def _of_segment(segment: SegmentRecord, columns: int) -> str | None:
         return f"{name} {segment.num_files} files in {segment.table_files.size_bytes} bytes"
     if not 0 <= segment.num_rows < _MAX_NUMBER or not 0 <= segment.data_bytes < _MAX_NUMBER:
         return f"{name} {segment.num_rows} rows and {segment.data_bytes} bytes"
+    pages = segment.pages
+    if pages is not None and not (_is_batched(pages.table) and pages.parts and all(map(_is_file, pages.parts))):
+        return f"{name} pages {pages}"
+    if pages is not None and segment.num_files * _LEAST_BYTES_A_FILE > pages.table.size_bytes:
+        return f"{name} pages of {segment.num_files} files in {pages.table.size_bytes} bytes"
     layers: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for tile in tiles:
         if not (0 <= tile.column < columns and 0 <= tile.number < len(tiles) and 0 < tile.num_units <= units):

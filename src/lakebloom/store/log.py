@@ -18,7 +18,6 @@ results (docs/decisions/0025).
 
 from __future__ import annotations
 
-import random
 import re
 import time
 import uuid
@@ -245,6 +244,8 @@ class Log:
 
     @staticmethod
     def _pause(attempt: int) -> None:
+        import random  # imported here: readers never need it
+
         # Without a random pause, writers that lost at the same moment would collide again.
         time.sleep(random.uniform(0, min(_MAX_PAUSE_S, attempt * _PAUSE_S)))
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
+from lakebloom.sbbf.distinct import runs
 from lakebloom.store.records import PartRecord, TileRecord
 from lakebloom.store.segments import Segment, SegmentWriter, tile_stem
 from lakebloom.store.tiles import part_path, read_rows, tile_record, write_part
@@ -123,6 +124,7 @@ def merge_segments(
     units: list[UnitColumns] = []
     parts: dict[tuple[int, tuple[int, ...]], list[_Part]] = {}
     for segment, keep in segments:
+        _copy_pages(segment, keep, writer, sum(len(before.files) for before in units))
         _collect(segment, keep, len(columns), units, parts)
     planned: list[tuple[int, IntArray, list[list[MergedRange]]]] = []
     for (column, _), group in sorted(parts.items()):
@@ -141,6 +143,17 @@ def merge_segments(
         writer.add_written(column, np.sort(members).tolist(), tiles)
     types = segments[0][0].record.types
     return writer.finish(UnitColumns.concat(units), types, max(segment.record.fpp for segment, _ in segments))
+
+
+def _copy_pages(segment: Segment, keep: BoolArray, writer: SegmentWriter, before: int) -> None:
+    """Add where pages of the files lie that are kept; ``before`` is the number of files before them."""
+    if segment.pages is None:
+        return
+    files, _ = runs(segment.units.file_numbers[keep])
+    for number, file in enumerate(files.tolist()):
+        data = segment.pages.copy(file)
+        if data is not None:
+            writer.pages.add(before + number, data)
 
 
 def _collect(

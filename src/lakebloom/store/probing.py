@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from lakebloom.sbbf.kernels import portable
-from lakebloom.sbbf.kernels.choose import choose
+from lakebloom.sbbf.kernels.choose import choose_to_probe
 from lakebloom.sbbf.kernels.single import and_row, and_wide, planes_of, units_of
 from lakebloom.sbbf.layers import in_layer, mix_one
 from lakebloom.tuning import CACHED_ANSWERS, FEW_HASHES, PROBED_BYTES, SINGLE_HASHES
@@ -164,7 +164,7 @@ def _and_layers(layers: Layers, hashes: HashArray, passed: HashArray) -> None:
     """Clear the bits of units, [num_hashes, words], that cannot hold a hash."""
     # In numpy, probing one hash in a tile costs about as much as hashing 32 values, plus one for every 16 units.
     weight = 32 + layers[0].tile.num_units // 16
-    kernels = choose(0 if len(hashes) <= FEW_HASHES else weight * len(hashes))
+    kernels = choose_to_probe(0 if len(hashes) <= FEW_HASHES else weight * len(hashes))
     left = np.arange(len(hashes))
     for number, layer in enumerate(layers):
         if number > 0:

@@ -225,7 +225,15 @@ class TileRecord(Record, frozen=True):
         return sum(part.file.size_bytes for part in self.parts)
 
 
-class SegmentRecord(Record, frozen=True):
+class PagesRecord(Record, frozen=True):
+    """Where pages of the table's files lie, for files that do not say so themselves."""
+
+    table: BatchedRecord
+    """One row for each file of the segment."""
+    parts: tuple[FileRecord, ...]
+
+
+class SegmentRecord(Record, frozen=True, omit_defaults=True):
     """An immutable set of units and their filters."""
 
     id: str
@@ -245,6 +253,8 @@ class SegmentRecord(Record, frozen=True):
     facts: tuple[BatchedRecord, ...]
     """For each column, one row for each unit: NULLs, bounds, and the tile of its filter."""
     tiles: tuple[TileRecord, ...]
+    pages: PagesRecord | None = None
+    """Where pages lie; absent if it is recorded for no file."""
 
     @property
     def tables(self) -> tuple[BatchedRecord, ...]:
@@ -252,9 +262,14 @@ class SegmentRecord(Record, frozen=True):
         return (self.table_files, self.units, *self.facts)
 
     @property
+    def page_files(self) -> tuple[FileRecord, ...]:
+        """The files that say where pages lie."""
+        return () if self.pages is None else (self.pages.table, *self.pages.parts)
+
+    @property
     def files(self) -> tuple[FileRecord, ...]:
         """All its files."""
-        return (*self.tables, *(part.file for tile in self.tiles for part in tile.parts))
+        return (*self.tables, *self.page_files, *(part.file for tile in self.tiles for part in tile.parts))
 
     @property
     def size_bytes(self) -> int:

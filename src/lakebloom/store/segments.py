@@ -3,6 +3,7 @@
     segments/<id>/files.arrow                               the files of the table
     segments/<id>/units.arrow                               which rows each unit covers
     segments/<id>/<column>.facts.arrow                      facts about a column in each unit
+    segments/<id>/pages.arrow, pages.<part>.bin             where pages of files lie, if that is recorded
     segments/<id>/<column>.<number>.<layer>.<part>.tile     the filters
 
 A segment is invisible until a commit names it. A task that fails or runs twice leaves only files for vacuum.
@@ -23,6 +24,7 @@ from lakebloom.sbbf import estimates
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.store.files import corrupt
+from lakebloom.store.page_table import PageTable, PageTableWriter
 from lakebloom.store.probing import units_that_hold_any, which_hold_any, which_hold_each, who_holds_what
 from lakebloom.store.records import SegmentRecord, TileRecord
 from lakebloom.store.some_units import SomeUnits
@@ -57,6 +59,8 @@ class SegmentWriter:
         self._columns = columns
         self._tiles: list[TileRecord] = []
         self._members: list[tuple[int, int, list[int]]] = []
+        self.pages = PageTableWriter(storage, f"{FOLDER}/{segment_id}")
+        """Takes where pages of files lie."""
 
     def add_tile(self, column: int, members: list[int], layers: Sequence[WordArray]) -> None:
         """Write the filters of some units (by their numbers in the segment) as [num_blocks, num_units, 8] words."""
@@ -74,7 +78,8 @@ class SegmentWriter:
         return sum(1 for other, _, _ in self._members if other == column)
 
     def abandon(self) -> None:
-        """Delete the tiles of a segment that will not be finished. Vacuum removes what cannot be deleted here."""
+        """Delete the files of a segment that will not be finished. Vacuum removes what cannot be deleted here."""
+        self.pages.abandon()
         with suppress(StorageError):
             for tile in self._tiles:
                 for part in tile.parts:
@@ -89,6 +94,7 @@ class SegmentWriter:
                 tiles[members] = number
             columns = columns.with_tiles(column, tiles)
         labels = [_label(path, column) for column, path in enumerate(self._columns)]
+        pages = self.pages.finish(len(columns.files))
         table_files, of_units, *facts = columns.write(self._storage, f"{FOLDER}/{self._id}", labels)
         return SegmentRecord(
             id=self._id,
@@ -103,6 +109,7 @@ class SegmentWriter:
             units=of_units,
             facts=tuple(facts),
             tiles=tuple(self._tiles),
+            pages=pages,
         )
 
 
@@ -138,6 +145,12 @@ class Segment:
     def units(self) -> UnitTable:
         """Its units. Reads nothing yet. Raises CorruptIndexError."""
         return UnitTable(self._storage, self.record)
+
+    @cached_property
+    def pages(self) -> PageTable | None:
+        """Where pages of its files lie. Reads nothing yet; None if that is recorded for no file."""
+        recorded = self.record.pages
+        return None if recorded is None else PageTable(self._storage, self.record, recorded)
 
     @property
     def num_units(self) -> int:

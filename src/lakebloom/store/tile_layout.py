@@ -12,10 +12,10 @@ checksum covers, and is always read whole. Its number counts pieces through all 
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from lakebloom.sbbf.blocks import BITS_PER_BLOCK, BYTES_PER_BLOCK, WORDS_PER_BLOCK
@@ -37,8 +37,7 @@ SLACK_BYTES = 16
 """What kernels may touch behind the last plane: they take 64 bits at a time, from any bit on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """The layout of a tile, which follows from its number of units."""
 
     num_units: int

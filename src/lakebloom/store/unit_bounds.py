@@ -179,7 +179,11 @@ class _Strings(_Numbers):
 
     def __init__(self, lows: pa.Array, highs: pa.Array) -> None:
         self._low_bytes, self._high_bytes = lows, highs
-        first, last = pc.min(lows).as_py() or b"", pc.max(highs).as_py() or b""
+        # Of both: a unit with one bound may have an upper one before all lower ones, and the other way round.
+        known = [
+            end for ends in (lows, highs) for end in (pc.min(ends).as_py(), pc.max(ends).as_py()) if end is not None
+        ]
+        first, last = min(known, default=b""), max(known, default=b"")
         shared = (number for number, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1])
         self._common = first[: next(shared, min(len(first), len(last)))]
         skipped = len(self._common)
@@ -219,6 +223,8 @@ class _Strings(_Numbers):
         return units, _any(units & among)
 
     def _keys_of(self, values: pa.Array) -> IntArray:
+        if not self._common:
+            return _byte_keys(values, 0, _LEAST)
         return np.array([self._key_of(value) for value in values.to_pylist()], dtype=np.int64)
 
     def _key_of(self, value: bytes) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     from lakebloom.tables.columns import ColumnPath
@@ -11,8 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["ColumnSpec"]
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnSpec:
+class ColumnSpec(msgspec.Struct, frozen=True):
     """A column as files call it, with its Spark type (what Spark calls simpleString)."""
 
     path: ColumnPath

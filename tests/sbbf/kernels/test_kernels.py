@@ -16,7 +16,7 @@ from lakebloom.sbbf.hashing.encoding import CANONICAL
 from lakebloom.sbbf.hashing.hash_values import prepare
 from lakebloom.sbbf.kernels import choose as choosing
 from lakebloom.sbbf.kernels import compiled, portable
-from lakebloom.sbbf.kernels.choose import choose
+from lakebloom.sbbf.kernels.choose import choose, choose_to_probe
 from tests.sbbf.reference import ReferenceFilter
 
 
@@ -122,12 +122,13 @@ def fresh_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget that the compiled kernels are loaded, and what was hashed so far."""
     monkeypatch.delitem(sys.modules, compiled.__name__)
     monkeypatch.setattr(choosing, "_values_so_far", 0)
+    monkeypatch.setattr(choosing, "_probed_so_far", 0)
 
 
 @pytest.mark.usefixtures("fresh_process")
 @pytest.mark.parametrize(
     ("count", "size_bytes", "bulk"),
-    [(1, 0, False), (99_999, 0, False), (100_000, 0, True), (10, 256 << 10, False), (1, (256 << 10) + 1, True)],
+    [(1, 0, False), (99_999, 0, False), (100_000, 0, True), (10, 2 << 20, False), (1, (2 << 20) + 1, True)],
 )
 def test_the_amount_of_work_decides(count: int, size_bytes: int, bulk: bool) -> None:
     assert (choose(count, size_bytes).__name__ == compiled.__name__) == bulk
@@ -138,6 +139,18 @@ def test_small_calls_add_up() -> None:
     names = [choose(50_000).__name__ for _ in range(25)]
     assert names[:19] == [portable.__name__] * 19
     assert names[20:] == [compiled.__name__] * 5
+
+
+@pytest.mark.usefixtures("fresh_process")
+def test_a_second_long_list_is_probed_by_compiled_code() -> None:
+    list_of_10_000 = [940_000] * 4  # in four tiles of 1,000 units
+    names = [choose_to_probe(work).__name__ for work in list_of_10_000 * 2]
+    assert names == [portable.__name__] * 4 + [compiled.__name__] * 4
+
+
+@pytest.mark.usefixtures("fresh_process")
+def test_a_very_long_list_is_probed_by_compiled_code() -> None:
+    assert choose_to_probe(4_000_000).__name__ == compiled.__name__
 
 
 @pytest.mark.parametrize(

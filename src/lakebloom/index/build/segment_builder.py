@@ -36,6 +36,9 @@ class SegmentBuilder:
         self._bounds: list[list[Bounds]] = []
         self._imported_rates: list[list[float]] = [[] for _ in plan.columns]
         self.units: list[Unit] = []
+        self.pages: bytes | None = None
+        """Where pages of the file lie whose first unit is ended next; None if that is not recorded."""
+        self._num_files = 0
         wanted = 0 if plan.global_blocks is None else len(plan.columns)
         self.global_filters = [Sbbf(plan.global_blocks or 1) for _ in range(wanted)]
 
@@ -73,6 +76,10 @@ class SegmentBuilder:
 
     def end(self, file: TableFile, span: Span) -> None:
         """Finish the unit."""
+        if not self.units or self.units[-1].file != file:
+            if self.pages is not None:
+                self._writer.pages.add(self._num_files, self.pages)
+            self._num_files += 1
         facts = tuple(map(_facts, self._null_counts, self._bounds))
         self.units.append(
             Unit(

@@ -86,6 +86,7 @@ class _Attempt:
     def read(self, file: TableFile) -> None:
         """Add the units of a file, or record why it is rejected."""
         begun = len(self.builder.units)
+        self.builder.pages = None
         try:
             self._read_unchanged(file)
         except _FileSkippedError as error:
@@ -135,6 +136,8 @@ class _Attempt:
         imported: Mapping[int, Sequence[ImportedFilter]],
     ) -> None:
         with _skipping(file):
+            if self._plan.granularity not in ("file", "row_group"):
+                self.builder.pages = columns.walk_pages()
             units = spans_of(columns.row_groups, self._plan.granularity, columns.page_starts)
         spans = enumerate(units)
         number, span = next(spans)

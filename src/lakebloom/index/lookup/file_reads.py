@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lakebloom.predicate.prune.prune import Pruned
     from lakebloom.predicate.tree import Literal as Value
     from lakebloom.predicate.tree import Predicate
+    from lakebloom.store.page_table import RecordedAt
     from lakebloom.store.records import TableRecord
     from lakebloom.tables.columns import ColumnPath
     from lakebloom.tables.file_identity import TableFile
@@ -49,6 +50,8 @@ class Read(msgspec.Struct, frozen=True):
     """Whether other tasks read the rest of the same file."""
     predicate: Predicate | None = None
     """A shorter predicate with the same result for these row groups; None: the predicate of the query."""
+    pages: RecordedAt | None = None
+    """Where the index says where pages of the file lie."""
 
 
 def reads_of(
@@ -94,11 +97,14 @@ def candidate_reads(
     has_ranges = snapshot.granularity != "file"
     groups: dict[TableFile, set[int]] = {}
     rows: dict[TableFile, list[tuple[int, int]]] = {}
+    pages: dict[TableFile, RecordedAt] = {}
     shortened_of: dict[TableFile, list[Predicate]] = {}
     for segment, numbers in pruned.by_segment():
         candidates = candidates_in(segment, numbers)
         for candidate in candidates:
             groups.setdefault(candidate.file, set()).update(candidate.row_groups)
+            if candidate.pages is not None:
+                pages[candidate.file] = candidate.pages
             if has_ranges:
                 stop = candidate.row_start + candidate.row_count
                 rows.setdefault(candidate.file, []).append((candidate.row_start, stop))
@@ -111,6 +117,7 @@ def candidate_reads(
             tuple(sorted(numbers)),
             tuple(rows[file]) if has_ranges else None,
             predicate=_any_of(shortened_of.get(file, [])),
+            pages=pages.get(file),
         )
         for file, numbers in groups.items()
     ]

@@ -7,13 +7,21 @@ others only for rows that match.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebloom.errors import DataFileError, InvalidArgumentError, NotFoundError, StorageError, UnsupportedSourceError
+from lakebloom.errors import (
+    CorruptIndexError,
+    DataFileError,
+    InvalidArgumentError,
+    NotFoundError,
+    StorageError,
+    UnsupportedSourceError,
+)
 from lakebloom.index.as_of import NEWEST
 from lakebloom.index.current_table import logged_table
 from lakebloom.index.lookup.file_reads import Read, Unindexed, candidate_reads, reads_of, unindexed_reads
@@ -25,9 +33,11 @@ from lakebloom.predicate.tree import columns as columns_of
 from lakebloom.predicate.tree import renamed
 from lakebloom.sbbf.hashing.buffers import numbers
 from lakebloom.sbbf.values.plain_arrays import plain_array
+from lakebloom.store.page_table import read_recorded
 from lakebloom.tables.file_identity import is_same
 from lakebloom.tables.listing.inventory import Inventory
 from lakebloom.tables.listing.listing import is_remote, look_again
+from lakebloom.tables.parquet.pages.locations import UnpagedError
 from lakebloom.tables.parquet.pages.row_ranges import RowRanges
 from lakebloom.tables.parquet.rows import TableRows, Wanted, rows_without_columns
 from lakebloom.tuning import PAGED_AT_ONCE, REQUESTS
@@ -40,6 +50,8 @@ if TYPE_CHECKING:
     from lakebloom.index.query.reader import Reader
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.tree import Predicate
+    from lakebloom.storage import Storage
+    from lakebloom.store.page_table import RecordedAt
     from lakebloom.store.records import TableRecord
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.parquet.pages.row_ranges import Numbers
@@ -109,7 +121,7 @@ class Lookups:
         table = self._table_of(current)
         logged = None if current.snapshot is None else current.record
         predicate = renamed(predicate, table.rows.names.require)
-        search = _Search(table.rows, predicate, columns, self._options, unindexed)
+        search = _Search(table.rows, predicate, columns, self._options, unindexed, snapshot.storage)
         if not table.has_columns_of(snapshot):
             reads = unindexed_reads(table.files(), unindexed)
         elif unindexed == "skip":
@@ -202,8 +214,11 @@ class _Search:
         columns: Sequence[str] | None,
         options: Mapping[str, str],
         unindexed: Unindexed,
+        storage: Storage,
     ) -> None:
+        """``storage`` is that of the index."""
         self._rows, self._predicate, self._options, self._unindexed = rows, predicate, options, unindexed
+        self._storage = storage
         self.output = rows.schema_of(rows.chosen(columns))
         self._tested = rows.schema_of(dict.fromkeys(path[0] for path in columns_of(predicate)))
         self._tested_names = frozenset(self._tested.names)
@@ -245,6 +260,8 @@ class _Search:
         predicate = self._predicate if read.predicate is None else read.predicate
         try:
             with self._rows.opened(read.file, self._tested) as opened:
+                if read.pages is not None:
+                    opened.footer.pages.load_recorded = partial(_recorded, self._storage, read.pages)
                 if read.rows is None:
                     found = self._of_groups(opened, read.row_groups or (), predicate, use_threads)
                 else:
@@ -326,3 +343,11 @@ def _batches(wanted: Sequence[Wanted]) -> Iterator[list[Wanted]]:
         rows += each.rows.num_rows
     if batch:
         yield batch
+
+
+def _recorded(storage: Storage, at: RecordedAt) -> bytes:
+    """Return what an index recorded of a file's pages. Raises UnpagedError: then row groups are read."""
+    try:
+        return read_recorded(storage, at)
+    except (CorruptIndexError, StorageError) as error:
+        raise UnpagedError("unreadable page locations in the index") from error

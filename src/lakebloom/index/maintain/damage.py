@@ -58,12 +58,15 @@ def examine(storage: Storage, commit: Commit) -> Damage:
     damage = Damage()
     for record in commit.segments:
         known = len(damage.errors)
-        for file in record.tables:
+        for file in (*record.tables, *record.page_files):
             with damage.noting():
                 read_blob(storage, file)
         if len(damage.errors) == known:
             with damage.noting():
-                Segment(storage, record, commit.config).units.examine()
+                segment = Segment(storage, record, commit.config)
+                segment.units.examine()
+                if segment.pages is not None:
+                    segment.pages.examine()
         for tile in record.tiles:
             for part in TileReader(storage, tile).parts:
                 with damage.noting():

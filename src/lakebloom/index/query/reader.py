@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.predicate.prune.unit_filters import IntArray
     from lakebloom.predicate.tree import Predicate
+    from lakebloom.store.page_table import RecordedAt
     from lakebloom.store.records import TableRecord
     from lakebloom.store.segments import Segment
     from lakebloom.tables.file_identity import TableFile
@@ -49,6 +50,8 @@ class Candidate(msgspec.Struct, frozen=True):
     row_start: int
     row_count: int
     row_groups: range
+    pages: RecordedAt | None = None
+    """Where the index says where pages of the file lie."""
 
 
 class Reader:
@@ -137,8 +140,9 @@ def candidates_in(segment: Segment, numbers: IntArray) -> list[Candidate]:
     columns = [column.tolist() for column in segment.units.rows(names, numbers)]
     distinct, places = distinct_numbers(segment.units.files.of_units(numbers))
     files = segment.units.files.rows(distinct)
+    pages = [None] * len(files) if segment.pages is None else segment.pages.at(distinct)
     return [
-        Candidate(files[file], row_start, row_count, range(first, first + count))
+        Candidate(files[file], row_start, row_count, range(first, first + count), pages[file])
         for file, row_start, row_count, first, count in zip(places.tolist(), *columns, strict=True)
     ]
 

@@ -139,9 +139,9 @@ def _arrays(literals: Sequence[Literal], column_type: str) -> list[pa.Array] | N
         target = arrow_type(column_type)
     except UnsupportedTypeError:
         return None
-    by_type: dict[str, list[Any]] = {}
-    for literal in literals:
-        by_type.setdefault(literal.type, []).append(literal.value)
+    by_type: dict[str, list[Any]] = {name: [] for name in dict.fromkeys([literal.type for literal in literals])}
+    for name, values in by_type.items():
+        values += [literal.value for literal in literals if literal.type == name]
     if any(None in values for values in by_type.values()):  # callers leave out NULL, which equals nothing
         return None
     arrays = [

@@ -326,7 +326,7 @@ def _swapped(truths: frozenset[TruthName]) -> frozenset[TruthName]:
 
 
 def _one_of(part: Predicate, column: ColumnPath, values: tuple[Literal, ...]) -> OneOf | Never:
-    values = tuple(value for value in values if not value.is_null)
+    values = tuple([value for value in values if value.value is not None])  # of a long list each call counts
     return OneOf(part, column, values) if values else Never(part, column)
 
 

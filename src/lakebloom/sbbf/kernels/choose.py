@@ -10,18 +10,19 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Protocol, cast
 
-from lakebloom.tuning import BULK_BYTES, BULK_VALUES, BULK_VALUES_SO_FAR
+from lakebloom.tuning import BULK_BYTES, BULK_PROBES, BULK_VALUES, BULK_VALUES_SO_FAR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lakebloom.sbbf.kernels import BoolArray, ByteArray, HashArray, OffsetArray, WordArray
 
-__all__ = ["Kernels", "choose", "load_compiled"]
+__all__ = ["Kernels", "choose", "choose_to_probe", "load_compiled"]
 
 _COMPILED, _PORTABLE = f"{__package__}.compiled", f"{__package__}.portable"
 
 _values_so_far = 0
+_probed_so_far = 0
 
 
 class Kernels(Protocol):
@@ -91,6 +92,18 @@ def choose(count: int, size_bytes: int = 0) -> Kernels:
         or size_bytes > BULK_BYTES
         or _values_so_far >= BULK_VALUES_SO_FAR
     )
+    return cast("Kernels", importlib.import_module(_COMPILED if bulk else _PORTABLE))
+
+
+def choose_to_probe(work: int) -> Kernels:
+    """Return the kernels to use for probing planes; ``work`` is in hashed values that take as long in numpy.
+
+    A process that probes one list of some thousand values is done before the compiled ones are loaded. From the second
+    one on, or for a longer list, loading them is worth it.
+    """
+    global _probed_so_far
+    _probed_so_far += work
+    bulk = _COMPILED in sys.modules or work >= BULK_PROBES or _probed_so_far >= BULK_PROBES
     return cast("Kernels", importlib.import_module(_COMPILED if bulk else _PORTABLE))
 
 

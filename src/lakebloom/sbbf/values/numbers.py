@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import decimal
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -121,9 +120,9 @@ def _converted(value: int | float | decimal.Decimal, type: pa.DataType) -> Any:
     if pt.is_floating(type):
         return float(value)
     scale = type.scale if pt.is_decimal(type) else 0
-    unscaled = _unscaled(Fraction(value), scale)
+    unscaled = _unscaled(value, scale)
     if unscaled is None and isinstance(value, float):
-        unscaled = _unscaled(Fraction(repr(value)), scale)  # 0.1 is the decimal 0.1, as people write it
+        unscaled = _unscaled(repr(value), scale)  # 0.1 is the decimal 0.1, as people write it
     if unscaled is None:
         return None
     if pt.is_decimal(type):
@@ -132,8 +131,10 @@ def _converted(value: int | float | decimal.Decimal, type: pa.DataType) -> Any:
     return unscaled if low <= unscaled <= high else None
 
 
-def _unscaled(number: Fraction, scale: int) -> int | None:
-    scaled = number * Fraction(10) ** scale
+def _unscaled(number: float | decimal.Decimal | str, scale: int) -> int | None:
+    from fractions import Fraction  # imported here: it takes longer to load than a lookup takes
+
+    scaled = Fraction(number) * Fraction(10) ** scale
     return scaled.numerator if scaled.denominator == 1 else None
 
 

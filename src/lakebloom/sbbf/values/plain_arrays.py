@@ -27,12 +27,12 @@ def plain_array(values: Sequence[Any] | np.ndarray[Any, Any], kind: pa.DataType)
     (['a', 'bc'], [-1])
     """
     if pt.is_string(kind) or pt.is_binary(kind) or pt.is_large_binary(kind):
-        parts = [value.encode() if isinstance(value, str) else bytes(value) for value in values]
+        parts = _encoded(values)
         if len(parts) == 1 and len(parts[0]) <= _MAX_BYTES:
             ends = struct.pack("<qq" if pt.is_large_binary(kind) else "<ii", 0, len(parts[0]))
             return pa.Array.from_buffers(kind, 1, [None, pa.py_buffer(ends), pa.py_buffer(parts[0])])
         offsets = np.zeros(len(parts) + 1, dtype=np.int64)
-        np.cumsum([len(part) for part in parts], out=offsets[1:])
+        np.cumsum(list(map(len, parts)), out=offsets[1:])
         if pt.is_large_binary(kind) or offsets[-1] <= _MAX_BYTES:
             width = np.int64 if pt.is_large_binary(kind) else np.int32
             buffers = [None, pa.py_buffer(offsets.astype(width, copy=False)), pa.py_buffer(b"".join(parts))]
@@ -41,3 +41,10 @@ def plain_array(values: Sequence[Any] | np.ndarray[Any, Any], kind: pa.DataType)
         numbers = np.array(values, dtype=f"<i{kind.bit_width // 8}")
         return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(numbers)])
     return pa.array(values, type=kind)
+
+
+def _encoded(values: Sequence[Any] | np.ndarray[Any, Any]) -> list[bytes]:
+    try:
+        return list(map(str.encode, values))
+    except TypeError:  # bytes, or both
+        return [value.encode() if isinstance(value, str) else bytes(value) for value in values]

@@ -42,18 +42,14 @@ _PUBLIC_KEYS = frozenset(
     }
 )
 _VENDORS = ("aws_", "azure_storage_", "azure_", "google_")
-_SECRET_VARIABLE = re.compile(
-    r"(AWS|AZURE|GOOGLE)_.*(KEY|SECRET|TOKEN|PASSWORD|SAS|SIGNATURE|CREDENTIAL)", re.IGNORECASE
-)
+# Patterns as text are compiled when they are first used: local tables need none.
+_SECRET_VARIABLE = "(?i)(AWS|AZURE|GOOGLE)_.*(KEY|SECRET|TOKEN|PASSWORD|SAS|SIGNATURE|CREDENTIAL)"
 _LONGEST_TEXT = 400
 # Elements and headers in which a store repeats credentials. <Key> is the name of an object.
 _ECHOES = (
-    (
-        re.compile(r"<((?!Key>)[\w.-]*(?:Token|Secret|Sign|AccessKey|Credential)[\w.-]*)>[^<]+", re.IGNORECASE),
-        r"<\1>***",
-    ),
-    (re.compile(r"(\bauthorization[\"']?\s*[:=]\s*[\"']?)(?:[\w-]+\s+)?\S+", re.IGNORECASE), r"\1***"),
-    (re.compile(r"(\b(?:x-amz-[\w-]+|[\w-]*signature|sig|[\w-]*token)[\"']?\s*[:=]\s*)\S+", re.IGNORECASE), r"\1***"),
+    (r"(?i)<((?!Key>)[\w.-]*(?:Token|Secret|Sign|AccessKey|Credential)[\w.-]*)>[^<]+", r"<\1>***"),
+    (r"(?i)(\bauthorization[\"']?\s*[:=]\s*[\"']?)(?:[\w-]+\s+)?\S+", r"\1***"),
+    (r"(?i)(\b(?:x-amz-[\w-]+|[\w-]*signature|sig|[\w-]*token)[\"']?\s*[:=]\s*)\S+", r"\1***"),
 )
 
 
@@ -70,7 +66,7 @@ class StorageOptions(dict[str, str]):
 def remember_secrets(options: Mapping[str, str]) -> None:
     """From now on, replace the secrets among these options and in the environment by asterisks."""
     remember(_secrets(options))
-    remember(value for name, value in os.environ.items() if _SECRET_VARIABLE.match(name))
+    remember(value for name, value in os.environ.items() if re.match(_SECRET_VARIABLE, name))
 
 
 def redacted(error: BaseException, options: Mapping[str, str]) -> str:
@@ -106,7 +102,7 @@ def without_userinfo(url: str) -> str:
 def _cleaned(text: str) -> str:
     text = without_secrets(text)
     for echo, starred in _ECHOES:
-        text = echo.sub(starred, text)
+        text = re.sub(echo, starred, text)
     return text
 
 

@@ -27,7 +27,7 @@ from lakebloom.tables.parquet.pages.file_pages import FilePages
 from lakebloom.tables.parquet.pages.locations import UnpagedError
 from lakebloom.tables.parquet.paths import find_leaf
 from lakebloom.tables.parquet.types import convert, require_readable
-from lakebloom.tuning import BATCH_ROWS
+from lakebloom.tuning import BATCH_ROWS, PAGED_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -133,6 +133,33 @@ class ParquetColumns:
             return self._pages.page_starts(page_bytes(self._source), row_group, leaf.number)[:-1]
         except UnpagedError:
             return []
+
+    def sampled_page_starts(self, row_group: int) -> list[int]:
+        """Return the same from the first page alone, where finding the others would take a request each."""
+        found, leaf = self.page_starts(row_group), self._leaves[0]
+        file = page_bytes(self._source)
+        if found or leaf is None or not file.is_remote:
+            return found
+        try:
+            rows = self._pages.first_page_rows(file, row_group, leaf.number)
+        except UnpagedError:
+            return []
+        return list(range(0, self.row_groups[row_group].row_count, rows))
+
+    def walk_pages(self) -> bytes | None:
+        """Find the pages of all columns of a large object that has no page indexes, to record them in an index.
+
+        None where that is not worth it, or not possible: then lookups read row groups.
+        """
+        file = page_bytes(self._source)
+        groups = [number for number, shape in enumerate(self.row_groups) if shape.row_count >= PAGED_ROWS]
+        if not file.is_remote or not groups:
+            return None
+        with reading(self._uri):
+            try:
+                return self._pages.walk_all(file, groups)
+            except UnpagedError:
+                return None
 
     @cached_property
     def _pages(self) -> FilePages:

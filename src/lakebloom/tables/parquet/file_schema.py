@@ -6,8 +6,9 @@ elements: what a newer version of the format adds to them stays as it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from lakebloom.tables.parquet.thrift_structs import I32, LONG_LIST, STRUCT, Fields, UnreadableStructError, decode
 
@@ -23,8 +24,7 @@ _REQUIRED_OR_OPTIONAL = (0, 1)
 _MAX_DEPTH = 100
 
 
-@dataclass(frozen=True, slots=True)
-class FileColumn:
+class FileColumn(msgspec.Struct, frozen=True):
     """A top-level column."""
 
     elements: bytes
@@ -59,8 +59,7 @@ class _Element(Fields):
     )
 
 
-@dataclass(slots=True)
-class _Shape:
+class _Shape(msgspec.Struct):
     """What is known of a column while its elements are read."""
 
     num_elements: int = 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from lakebloom.tables.parquet.pages.headers import read_header
 from lakebloom.tables.parquet.pages.locations import UnpagedError
@@ -29,8 +30,7 @@ class Piece(NamedTuple):
     position: int
 
 
-@dataclass(slots=True, eq=False)
-class Part:
+class Part(msgspec.Struct, eq=False):
     """Some pages of a leaf."""
 
     chunk: ChunkFacts

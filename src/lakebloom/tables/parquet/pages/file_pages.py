@@ -10,13 +10,16 @@ row group: encrypted columns, files of object stores without page indexes, damag
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from lakebloom.tables.parquet.pages.chosen import Part, Piece, choose
-from lakebloom.tables.parquet.pages.locations import UnpagedError, chunk_range, from_offset_index, walked
+from lakebloom.tables.parquet.pages.headers import read_header
+from lakebloom.tables.parquet.pages.locations import UnpagedError, chunk_range, from_offset_index, walk, walked
+from lakebloom.tables.parquet.pages.recorded import RecordedPages, encoded
 from lakebloom.tables.parquet.pages.row_ranges import RowRanges
 from lakebloom.tables.parquet.pages.small_file import (
     ARROW_SCHEMA,
@@ -26,19 +29,20 @@ from lakebloom.tables.parquet.pages.small_file import (
     open_small,
     schema_bytes,
 )
-from lakebloom.tuning import KEPT_VIEWS, MAX_PAGE_INDEX_BYTES
+from lakebloom.tuning import KEPT_VIEWS, MAX_PAGE_INDEX_BYTES, MAX_RECORDED_PAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lakebloom.tables.parquet.file_schema import FileSchema
     from lakebloom.tables.parquet.footer import ArrowFooter, ChunkFacts
-    from lakebloom.tables.parquet.pages.locations import PageLocations
+    from lakebloom.tables.parquet.pages.locations import PageLocations, Walk
 
 __all__ = ["FilePages", "PageBytes", "UnpagedError", "Wanted"]
 
 _BYTE_ARRAY = 6
 """The format's number of a type."""
+_FIRST_HEADER_BYTES = 4096
 _COPIED_A_RANGE = 64
 """Ranges of few rows are copied, so that they do not hold whole pages in memory; longer ones are slices."""
 
@@ -80,6 +84,8 @@ class FilePages:
         self._schemas: dict[tuple[int, ...], tuple[bytes, bytes | None]] = {}
         self.size_bytes = 0
         """The memory that the locations take, about."""
+        self.load_recorded: Callable[[], bytes] | None = None
+        """Returns what an index recorded of an object without page indexes. Raises UnpagedError."""
 
     def read(self, file: PageBytes, wanted: Sequence[Wanted], columns: Sequence[int]) -> list[list[pa.ChunkedArray]]:
         """Return rows of top-level columns, given by their numbers: for each of the row groups one array a column.
@@ -123,13 +129,49 @@ class FilePages:
             if index is not None:
                 found = from_offset_index(index, where, num_rows)
             elif file.is_remote:
-                raise UnpagedError("no page index")
+                found = self._recorded().of(each.row_group, each.leaf, where, num_rows)
             else:
                 found = walked(_Reads(file), where, each.chunk.num_values, num_rows, is_repeated=each.is_repeated)
             known[each.row_group, each.leaf] = found
             self._locations[each.row_group, each.leaf] = found
             self.size_bytes += found.size_bytes
         return known
+
+    def _recorded(self) -> RecordedPages:
+        if self.load_recorded is None:
+            raise UnpagedError("no page index")
+        return RecordedPages(self.load_recorded())
+
+    def walk_all(self, file: PageBytes, row_groups: Iterable[int]) -> bytes | None:
+        """Find the pages of all chunks of an object without page indexes, to record them; None if there are none.
+
+        The headers of all chunks are read side by side, one of each at a time. Chunks of which pages cannot be told
+        apart are left out.
+        """
+        walks: dict[tuple[int, int], Walk] = {}
+        for row_group in row_groups:
+            for column in self._schema():
+                for leaf in column.leaves:
+                    with suppress(UnpagedError):
+                        chunk = self._chunk(row_group, leaf)
+                        if chunk.offset_index_offset <= 0:
+                            where, num_rows = chunk_range(chunk, file.size_bytes), self._row_counts[row_group]
+                            walks[row_group, leaf] = walk(
+                                where, chunk.num_values, num_rows, is_repeated=column.is_repeated
+                            )
+        found = walked_together(file, walks)
+        self._locations |= found
+        return encoded(found, len(self._row_counts), sum(len(column.leaves) for column in self._schema()))
+
+    def first_page_rows(self, file: PageBytes, row_group: int, leaf: int) -> int:
+        """Return the rows of the first data page of a flat leaf, with one read. Raises UnpagedError."""
+        chunk = self._chunk(row_group, leaf)
+        _, end = chunk_range(chunk, file.size_bytes)
+        length = min(_FIRST_HEADER_BYTES, end - chunk.data_page_offset)
+        header = read_header(_Reads(file)(chunk.data_page_offset, length)) if length > 0 else None
+        if header is None or header.num_values <= 0:
+            raise UnpagedError("a damaged page header")
+        return header.num_values
 
     def forget(self) -> None:
         """Forget where pages are. What other threads found stays theirs."""
@@ -249,6 +291,38 @@ def _read_indexes(file: PageBytes, chunks: Sequence[ChunkFacts]) -> list[bytes |
     data = bytearray(end)
     file.fill(memoryview(data), [piece for piece in pieces if piece is not None])
     return [None if piece is None else bytes(data[piece.position : piece.position + piece.length]) for piece in pieces]
+
+
+def walked_together(file: PageBytes, walks: Mapping[tuple[int, int], Walk]) -> Located:
+    """Return the pages of several chunks, with as many reads, one after the other, as the longest of them has pages.
+
+    Chunks whose walk fails are left out; if there are too many pages, all are.
+    """
+    found: Located = {}
+    wanted: dict[tuple[int, int], tuple[int, int]] = {}
+    for key, steps in walks.items():
+        with suppress(UnpagedError):
+            wanted[key] = next(steps)
+    requests = 0
+    while wanted:
+        requests += len(wanted)
+        if requests > MAX_RECORDED_PAGES:
+            return {}
+        end, pieces = 0, {}
+        for key, (offset, length) in wanted.items():
+            pieces[key] = Piece(offset, length, end)
+            end += length
+        data = bytearray(end)
+        file.fill(memoryview(data), list(pieces.values()))
+        wanted = {}
+        for key, piece in pieces.items():
+            try:
+                wanted[key] = walks[key].send(bytes(data[piece.position : piece.position + piece.length]))
+            except StopIteration as stop:
+                found[key] = stop.value
+            except UnpagedError:
+                continue
+    return found
 
 
 class _Reads:

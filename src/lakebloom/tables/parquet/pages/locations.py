@@ -9,20 +9,21 @@ other rows than the row group are no pages.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
 
 from lakebloom.tables.parquet.pages.headers import DATA_PAGE, DATA_PAGE_V2, DICTIONARY_PAGE, PageHeader, read_header
 from lakebloom.tables.parquet.thrift_structs import I32, I64, Fields, UnreadableStructError, decode, list_of
 from lakebloom.tuning import MAX_CHUNK_PAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from lakebloom.tables.parquet.footer import ChunkFacts
 
-__all__ = ["PageLocations", "UnpagedError", "chunk_range", "from_offset_index", "walked"]
+__all__ = ["PageLocations", "UnpagedError", "Walk", "checked", "chunk_range", "from_offset_index", "walk", "walked"]
 
 _UNKNOWN = -1
 _PAGE_BYTES = 168
@@ -40,8 +41,7 @@ class UnpagedError(Exception):
         self.reason = reason
 
 
-@dataclass(slots=True)
-class PageLocations:
+class PageLocations(msgspec.Struct):
     """The data pages of a chunk, in order. Lists, because few of their numbers are used at a time."""
 
     offsets: list[int]
@@ -117,13 +117,29 @@ def from_offset_index(data: bytes, chunk: tuple[int, int], num_rows: int) -> Pag
     start, _ = chunk
     dictionary = (start, offsets[0] - start) if offsets[0] > start else None
     sizes, unknown = [page.size or 0 for page in found], [_UNKNOWN] * len(found)
-    return _checked(PageLocations(offsets, sizes, first_rows, dictionary, unknown, [True] * len(found)), chunk)
+    return checked(PageLocations(offsets, sizes, first_rows, dictionary, unknown, [True] * len(found)), chunk)
 
 
 def walked(
     read: Callable[[int, int], bytes], chunk: tuple[int, int], num_values: int, num_rows: int, *, is_repeated: bool
 ) -> PageLocations:
     """Return the locations that the pages' headers give; ``read`` takes offset and length. Raises UnpagedError."""
+    steps = walk(chunk, num_values, num_rows, is_repeated=is_repeated)
+    wanted = next(steps)
+    while True:
+        try:
+            wanted = steps.send(read(*wanted))
+        except StopIteration as end:
+            found: PageLocations = end.value
+            return found
+
+
+Walk: TypeAlias = "Generator[tuple[int, int], bytes, PageLocations]"
+"""Yields offset and length of what it has to read next, is sent the bytes, and returns the locations."""
+
+
+def walk(chunk: tuple[int, int], num_values: int, num_rows: int, *, is_repeated: bool) -> Walk:
+    """Find the locations by the pages' headers, one after the other. Raises UnpagedError."""
     at, end = chunk
     offsets, sizes, rows, values = list[int](), list[int](), list[int](), list[int]()
     uses = list[bool]()
@@ -131,7 +147,7 @@ def walked(
     while at < end and seen < num_values:
         if len(offsets) >= MAX_CHUNK_PAGES:
             raise UnpagedError("too many pages")
-        header = _header_at(read, at, end)
+        header = yield from _header_at(at, end)
         size = header.size + header.compressed_bytes
         if header.kind == DICTIONARY_PAGE:
             if dictionary is not None or offsets:
@@ -152,13 +168,13 @@ def walked(
         at += size
     if not offsets or seen != num_values or sum(rows) != num_rows:
         raise UnpagedError("pages with other rows than the row group")
-    return _checked(PageLocations(offsets, sizes, [0, *accumulate(rows)], dictionary, values, uses), chunk)
+    return checked(PageLocations(offsets, sizes, [0, *accumulate(rows)], dictionary, values, uses), chunk)
 
 
-def _header_at(read: Callable[[int, int], bytes], at: int, end: int) -> PageHeader:
+def _header_at(at: int, end: int) -> Generator[tuple[int, int], bytes, PageHeader]:
     length = _HEADER_BYTES
     while True:
-        header = read_header(read(at, min(length, end - at)))
+        header = read_header((yield at, min(length, end - at)))
         if header is not None:
             if header.size + header.compressed_bytes > end - at:
                 raise UnpagedError("a page outside of its column chunk")
@@ -177,7 +193,8 @@ def _rows_of(header: PageHeader, *, is_repeated: bool) -> int | None:
     return None if is_repeated else header.num_values
 
 
-def _checked(locations: PageLocations, chunk: tuple[int, int]) -> PageLocations:
+def checked(locations: PageLocations, chunk: tuple[int, int]) -> PageLocations:
+    """Return locations that can be right. Raises UnpagedError."""
     start, end = chunk
     at = start
     for offset, size in zip(locations.offsets, locations.sizes, strict=True):
