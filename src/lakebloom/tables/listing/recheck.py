@@ -103,17 +103,22 @@ class _Found:
 
     def add(self, directory: str, uri: str) -> None:
         """Add the files of a directory in the order of their names. Raises OSError."""
-        with os.scandir(directory) as entries:
-            listed = sorted((entry for entry in entries if not entry.is_dir()), key=_NAME)
-        for entry in listed:
-            try:
-                state = entry.stat()
-            except OSError:
-                continue
-            if stat.S_ISREG(state.st_mode):
-                self._uris.append(uri + entry.name)
-                self._states.append(state)
-                self.linked.append(state.st_nlink > 1 or entry.is_symlink())
+        # By its descriptor: the path of the directory is then followed once, and not again for each file.
+        descriptor = os.open(directory, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0))
+        try:
+            with os.scandir(descriptor) as entries:
+                listed = sorted([entry for entry in entries if not entry.is_dir()], key=_NAME)
+            for entry in listed:
+                try:
+                    state = entry.stat()
+                except OSError:
+                    continue
+                if stat.S_ISREG(state.st_mode):
+                    self._uris.append(uri + entry.name)
+                    self._states.append(state)
+                    self.linked.append(state.st_nlink > 1 or entry.is_symlink())
+        finally:
+            os.close(descriptor)
 
     def listing(self) -> Listing:
         """Return the files, each as ``local_file`` describes it."""
