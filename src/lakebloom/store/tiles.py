@@ -137,7 +137,7 @@ class PartReader:
         piece = None if kept is None else kept.piece(number)
         if piece is not None:
             return piece.data
-        # Without arrays: a key that was not asked for before takes most of its time here.
+        # Without arrays: a new key takes most of its time here.
         layout = self.layout
         (stored,) = self._ranges([(layout.offset(number), layout.stored_bytes)])
         data = stored[: layout.piece_bytes]

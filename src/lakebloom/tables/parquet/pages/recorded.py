@@ -36,12 +36,12 @@ def encoded(locations: Mapping[tuple[int, int], PageLocations], row_groups: int,
     for row_group in range(row_groups):
         for leaf in range(leaves):
             known = locations.get((row_group, leaf))
-            entry = b"" if known is None else _entry(known)
-            found += _varints(len(entry)) + entry
+            chunk_bytes = b"" if known is None else _chunk(known)
+            found += _varints(len(chunk_bytes)) + chunk_bytes
     return bytes(found)
 
 
-def _entry(locations: PageLocations) -> bytes:
+def _chunk(locations: PageLocations) -> bytes:
     dictionary = 0 if locations.dictionary is None else locations.dictionary[1]
     start = locations.offsets[0] if locations.dictionary is None else locations.dictionary[0]
     expected = list(accumulate(locations.sizes, initial=start + dictionary))
@@ -86,11 +86,11 @@ class RecordedPages:
         if not 0 <= leaf < self._leaves or number >= len(self._entries) or not self._entries[number][1]:
             raise UnpagedError("no page index")
         at, size = self._entries[number]
-        entry = self._data[at : at + size]
-        at, (dictionary, count) = _read(entry, 0, 2)
-        if not 0 < count <= min(MAX_CHUNK_PAGES, len(entry)):
+        chunk_bytes = self._data[at : at + size]
+        at, (dictionary, count) = _read(chunk_bytes, 0, 2)
+        if not 0 < count <= min(MAX_CHUNK_PAGES, len(chunk_bytes)):
             raise UnpagedError(_DAMAGED)
-        _, numbers = _read(entry, at, 2 * count)
+        _, numbers = _read(chunk_bytes, at, 2 * count)
         sizes, rows = numbers[0::2], numbers[1::2]
         start = chunk[0]
         offsets = list(accumulate(sizes, initial=start + dictionary))[:-1]
