@@ -30,6 +30,10 @@ class Kernels:
     }
     rbloom_count = 1_000_000
     first_result_bar_s = 1.0
+    transposed_units = (20, 100, 1000, 4000)
+    transposed_bytes = 64 << 20
+    transposed_bar_mb_s = 1000.0
+    """How many bytes of filters become planes in a second, and come back."""
 
 
 class Start:

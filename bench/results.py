@@ -16,7 +16,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-Unit = Literal["s", "ms", "ns", "MB", "bytes", ""]
+Unit = Literal["s", "ms", "ns", "MB", "MB/s", "bytes", ""]
 Kind = Literal["at most", "at least"]
 HEADINGS = ("what", "ours", "theirs", "peer", "ratio", "bar")
 _PACKAGES = (

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
+from typing import get_args
 from xml.etree import ElementTree
 
 import msgspec
 import pytest
 from bench.plot import latency_svg
 from bench.report import page
-from bench.results import Outcome, Point, Result, read_outcome
+from bench.results import Outcome, Point, Result, Unit, read_outcome
 
 FASTER = Result("present key", 2.0, "ms", "DuckDB", 100.0, 40, "at least")
 SMALLER = Result("size", 3.0, "bytes", "Lance", 4.0, 0.7)
@@ -51,3 +53,19 @@ def test_the_plot_has_a_line_and_a_name_for_each_series() -> None:
     assert len(root.findall("{*}polyline")) == 2
     assert {"lakebloom", "A & B"} <= {text.text for text in root.findall("{*}text")}
     assert len(root.findall("{*}circle")) == 4
+
+
+def test_every_unit_of_a_result_can_be_read_again() -> None:
+    """A bench that ran for minutes must not fail when what it found is read."""
+    folder = Path(read_outcome.__code__.co_filename).parent
+    calls = [node for path in folder.rglob("*.py") for node in ast.walk(ast.parse(path.read_text()))]
+    units = {
+        call.args[2].value
+        for call in calls
+        if isinstance(call, ast.Call)
+        and getattr(call.func, "id", "") == "Result"
+        and len(call.args) > 2
+        and isinstance(call.args[2], ast.Constant)
+    }
+    assert units
+    assert units <= set(get_args(Unit))

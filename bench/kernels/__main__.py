@@ -23,6 +23,9 @@ from bench.kernels import arrow_cpp
 from bench.parameters import WORK, Kernels
 from bench.results import Outcome, Result, main, table
 from lakebloom import Sbbf
+from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
+from lakebloom.sbbf.kernels import compiled
+from lakebloom.store.tile_layout import SLACK_BYTES, layout_of
 
 FOLDER = WORK / "kernels"
 
@@ -132,10 +135,37 @@ def start_times() -> Result:
     return Result(name, warm, "s", bar=Kernels.first_result_bar_s, limited_by=detail)
 
 
+def transposition() -> list[Result]:
+    """Return how fast filters become planes and come back, for tiles of some units."""
+    results = []
+    for units in Kernels.transposed_units:
+        rng = np.random.default_rng(Kernels.seed)
+        layout = layout_of(units)
+        num_rows = Kernels.transposed_bytes // (units * BYTES_PER_BLOCK)
+        blocks = rng.integers(0, 2**32, (num_rows, units, WORDS_PER_BLOCK), dtype=np.uint32)
+        rows = np.zeros(layout.file_bytes(num_rows) + SLACK_BYTES, dtype=np.uint8)
+        back = np.empty_like(blocks)
+        written, read = [], []
+        for _ in range(Kernels.rounds + 1):  # the first one loads
+            rows[:] = 0
+            started = time.perf_counter()
+            compiled.to_planes(blocks, rows, layout.row_bytes, layout.plane_bits)
+            written.append(time.perf_counter() - started)
+            started = time.perf_counter()
+            compiled.from_planes(rows, layout.row_bytes, layout.plane_bits, back)
+            read.append(time.perf_counter() - started)
+        assert np.array_equal(blocks, back)
+        for name, times in (("filters to planes", written), ("planes to filters", read)):
+            speed = blocks.nbytes / min(times[1:]) / 1e6
+            bar = Kernels.transposed_bar_mb_s
+            results.append(Result(f"{name}, {units:,} units", speed, "MB/s", bar=bar, kind="at least"))
+    return results
+
+
 def run(console: Console) -> Outcome:
     """Measure everything."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    return Outcome([*compare(console), start_times()])
+    return Outcome([*compare(console), *transposition(), start_times()])
 
 
 if __name__ == "__main__":
