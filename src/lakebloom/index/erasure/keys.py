@@ -52,9 +52,10 @@ class Matches(NamedTuple):
 class Keys:
     """Distinct keys, as values of one Spark type."""
 
-    def __init__(self, values: pa.Array, kind: str) -> None:
+    def __init__(self, values: pa.Array, kind: str, given: tuple[Literal, ...] | None = None) -> None:
+        """``given`` are the same values as literals, in the same order, if they are known: a million take seconds."""
         self.values, self.kind = values, kind
-        self._literals = literals(values)
+        self._literals = literals(values) if given is None else given
         self._hashes: HashArray = hash_array(values)[0]
         self._order = np.argsort(self._hashes, kind="stable")
         self._ordered = self._hashes[self._order]
@@ -172,7 +173,10 @@ def _of_literals(given: Sequence[Literal], column: ColumnPath, kind: str) -> Key
         raise _not_a_value(f"{wrong.value!r} ({wrong.type})", column, kind)
     if pa.types.is_floating(values.type):
         values = pc.add(values, pa.scalar(0, values.type))  # -0.0 and 0.0 are one key
-    return Keys(pc.unique(values), kind)
+    distinct = pc.unique(values)
+    # Literals of one type stay in their order.
+    is_same = len(distinct) == len(given) and len({literal.type for literal in given}) == 1
+    return Keys(distinct, kind, tuple(given) if is_same else None)
 
 
 def _not_a_value(value: str, column: ColumnPath, kind: str, hint: str = "") -> ValueConversionError:

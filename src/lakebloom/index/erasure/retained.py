@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from lakebloom.errors import UnsupportedSourceError
 from lakebloom.index.current_table import CurrentTable
 from lakebloom.storage import open_storage
 from lakebloom.store.records import SnapshotRecord
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ColumnReading", "readings_of", "retained_history", "unreferenced_files"]
 
+_HISTORIES = {"delta": delta_history}
+"""How to read the history of a table with a log, by its format."""
 _SUFFIX = ".parquet"
 _LOG = "_delta_log/"
 
@@ -35,7 +38,14 @@ def retained_history(table: CurrentTable, options: Mapping[str, str]) -> TableHi
     """Return the history of a table as it is now. Raises the errors of listing it, or of reading its log."""
     record = table.record
     if record.snapshot is not None:
-        return delta_history(fixed_part(record.locations[0]), options)
+        history_of = _HISTORIES.get(record.snapshot.format)
+        if history_of is None:
+            raise UnsupportedSourceError(
+                f"the erasure of keys from {record.snapshot.format} tables cannot be planned yet",
+                found=", ".join(record.locations),
+                hint="lake.lookup(name, predicate, version=...) finds rows in each version",
+            )
+        return history_of(fixed_part(record.locations[0]), options)
     table.require_plain(options)
     present = RetainedVersion("", 0, None, record.schema_json or "", record.mapping, record.partition_columns)
     files = tuple(RetainedFile(DataFile(file), 0, 0, None) for file in table.list_files(options))
