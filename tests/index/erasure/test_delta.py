@@ -169,6 +169,21 @@ def test_times_until_files_may_be_removed(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("retention", ["interval 999999999999 weeks", "interval 1 month", "soon", "-1 days"])
+def test_times_that_make_no_sense_are_not_known(tmp_path: Path, retention: str) -> None:
+    table = plain_table(tmp_path / "t", configuration={"delta.deletedFileRetentionDuration": retention})
+    added = table.add("a.parquet", keys(1))
+    table.commit(added)
+    indexes = DeltaIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    removed = table.remove(added)
+    removed["remove"]["deletionTimestamp"] = (1 << 62) - 1 if retention == "-1 days" else 5
+    table.commit(removed)
+    (held,) = indexes.open().erasure_plan(NAME, [1]).snapshots
+    assert held.removable_ms in (None, (1 << 62) - 1 - 24 * 3600 * 1000)
+    assert str(indexes.open().erasure_plan(NAME, [1]))
+
+
 def test_a_file_that_got_a_vector_is_not_removable(tmp_path: Path) -> None:
     table = plain_table(tmp_path / "t")
     added = table.add("a.parquet", keys(1, 2))

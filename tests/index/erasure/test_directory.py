@@ -20,8 +20,10 @@ from lakebloom.errors import (
     LakebloomError,
     ValueConversionError,
 )
+from lakebloom.index.current_table import CurrentTable
 from lakebloom.index.erasure.keys import keys_of, keys_of_texts
 from tests.index.lake import NAME, Lake
+from tests.index.local_builder import source_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -194,6 +196,21 @@ def test_hashes_that_collide_do_not_count(tmp_path: Path, monkeypatch: pytest.Mo
     plan = open_lake(lake).erasure_plan(NAME, [7, 8, 9, 90])
     assert plan.check().rows == 3
     assert sorted(plan.matches["row_number"].to_pylist()) == [7, 8, 9]
+
+
+def test_a_column_that_the_table_no_longer_has_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = Lake(tmp_path, {"k": "bigint", "n": "bigint"})
+    lake.write("a", {"k": pa.array([1], pa.int64()), "n": pa.array([1], pa.int64())})
+    lake.create(BloomIndexConfig(NAME, ["k"]))
+    opened = open_lake(lake)
+
+    def without_k(snapshot: Any) -> CurrentTable:  # as a catalog may describe the table later
+        return CurrentTable(source_of(lake.table, {"n": "bigint"}))
+
+    monkeypatch.setattr(opened, "_current", without_k)
+    plan = opened.erasure_plan(NAME, [1])
+    assert len(plan.problems) == 1
+    assert not plan.check().erased
 
 
 def test_a_plan_reads_only_candidates(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def _delete(now: Situation) -> str:
     if not now.column:
         return ""
     column = ".".join(_quoted(part) for part in now.column)
-    literals = _literals(now.values, now.kind)
+    literals = _literals(now.values, now.kind) if now.keys_path == KEYS_PATH else None
     if literals is not None:
         return f"DELETE FROM {now.target} WHERE {column} IN ({', '.join(literals)});"
     view = f"CREATE OR REPLACE TEMPORARY VIEW erased_keys AS SELECT key FROM parquet.{_quoted(now.keys_path)};"

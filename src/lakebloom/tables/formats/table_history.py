@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from lakebloom.tables.column_mapping import ColumnMapping
     from lakebloom.tables.formats.table_snapshot import DataFile
 
+_MOST_MS = 1 << 62
+
 __all__ = ["RetainedFile", "RetainedVersion", "TableHistory"]
 
 
@@ -58,4 +60,5 @@ class TableHistory(NamedTuple):
         """Return from when on a file may be removed for good; None where that is not known, or never."""
         if file.removed_ms is None or self.file_retention_ms is None:
             return None
-        return file.removed_ms + self.file_retention_ms
+        until = file.removed_ms + self.file_retention_ms
+        return until if 0 <= until < _MOST_MS else None  # a log may say anything
