@@ -33,7 +33,13 @@ class LongHistory(History):
         if not pairs:
             return
         one, two = self.random.choice(pairs)
-        rows = [row for file in (one, two) for number, row in enumerate(file.rows) if number not in file.deleted]
+        stored = {column.physical for column in self.model.columns}  # values of dropped columns end here
+        rows = [
+            {name: value for name, value in row.items() if name in stored}
+            for file in (one, two)
+            for number, row in enumerate(file.rows)
+            if number not in file.deleted
+        ]
         removed = [self.model.hand.remove(file.added) for file in (one, two)]
         files.remove(one)
         files.remove(two)
