@@ -42,6 +42,7 @@ __all__ = [
     "CurrentTable",
     "delta_record",
     "described",
+    "iceberg_log",
     "iceberg_record",
     "logged_table",
     "pinned_table",
@@ -190,9 +191,14 @@ def _described_table(table: TableRecord, snapshot: TableSnapshot) -> CurrentTabl
     return kept[1]
 
 
+def iceberg_log(table: TableRecord, options: Mapping[str, str]) -> IcebergTable:
+    """Return the Iceberg table of a record."""
+    return iceberg_table(_iceberg_source(table), options)
+
+
 def _log_of(table: TableRecord, known: SnapshotRecord, options: Mapping[str, str]) -> DeltaLog | IcebergTable:
     if known.format == "iceberg":
-        return iceberg_table(_iceberg_source(table), options)
+        return iceberg_log(table, options)
     return delta_log(fixed_part(table.locations[0]), options)
 
 

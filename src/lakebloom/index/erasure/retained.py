@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from lakebloom.errors import UnsupportedSourceError
-from lakebloom.index.current_table import CurrentTable
+from lakebloom.index.current_table import CurrentTable, iceberg_log
 from lakebloom.storage import open_storage
-from lakebloom.store.records import SnapshotRecord
 from lakebloom.tables.file_identity import TableFile
 from lakebloom.tables.formats.delta.history import delta_history
+from lakebloom.tables.formats.iceberg.history import iceberg_history
 from lakebloom.tables.formats.table_history import RetainedFile, RetainedVersion, TableHistory
 from lakebloom.tables.formats.table_snapshot import DataFile
 from lakebloom.tables.listing.glob import fixed_part
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ColumnReading", "readings_of", "retained_history", "unreferenced_files"]
 
-_HISTORIES = {"delta": delta_history}
-"""How to read the history of a table with a log, by its format."""
 _SUFFIX = ".parquet"
 _LOG = "_delta_log/"
 
@@ -37,15 +34,10 @@ _LOG = "_delta_log/"
 def retained_history(table: CurrentTable, options: Mapping[str, str]) -> TableHistory:
     """Return the history of a table as it is now. Raises the errors of listing it, or of reading its log."""
     record = table.record
+    if record.snapshot is not None and record.snapshot.format == "iceberg":
+        return iceberg_history(iceberg_log(record, options))
     if record.snapshot is not None:
-        history_of = _HISTORIES.get(record.snapshot.format)
-        if history_of is None:
-            raise UnsupportedSourceError(
-                f"the erasure of keys from {record.snapshot.format} tables cannot be planned yet",
-                found=", ".join(record.locations),
-                hint="lake.lookup(name, predicate, version=...) finds rows in each version",
-            )
-        return history_of(fixed_part(record.locations[0]), options)
+        return delta_history(fixed_part(record.locations[0]), options)
     table.require_plain(options)
     present = RetainedVersion("", 0, None, record.schema_json or "", record.mapping, record.partition_columns)
     files = tuple(RetainedFile(DataFile(file), 0, 0, None) for file in table.list_files(options))
@@ -55,7 +47,8 @@ def retained_history(table: CurrentTable, options: Mapping[str, str]) -> TableHi
 def unreferenced_files(table: CurrentTable, known: Collection[str], options: Mapping[str, str]) -> list[TableFile]:
     """Return the Parquet files below a table with a log that no retained version has, changes of rows included.
 
-    Such files are left by writes that failed, by versions whose log is gone, and by change data feeds.
+    Such files are left by writes that failed, by versions whose log is gone, and by change data feeds. The files of
+    Iceberg's equality deletes are among them: they hold the values that they delete.
     """
     if table.record.snapshot is None:
         return []
@@ -86,9 +79,7 @@ def readings_of(
     another one.
     """
     if table.record.snapshot is None:
-        if column.path not in table.record.schema.types:
-            return [None], []
-        only = ColumnReading(table, column.path, table.record.schema.types[column.path], 0)
+        only = ColumnReading(table, column.path, table.record.schema.types.get(column.path, column.type), 0)
         return [only], [only]
     keys: list[object] = []
     last: dict[object, int] = {}
@@ -127,5 +118,7 @@ def _record(table: TableRecord, version: RetainedVersion) -> TableRecord:
         table,
         schema_json=parse_struct(version.schema_json).to_json(),
         partition_columns=version.partition_columns,
-        snapshot=SnapshotRecord(table.snapshot.format, version.table_id, version.version, version.mapping),
+        snapshot=msgspec.structs.replace(
+            table.snapshot, table_id=version.table_id, version=version.version, mapping=version.mapping
+        ),
     )

@@ -68,7 +68,9 @@ class KeySearch:
         record = table.record
         self._column, self._keys, self._options, self._table = column, keys, options, table
         # Without their deletes: a row that is marked as deleted is still in the file.
-        physical = None if data_files is None else {uri: DataFile(*each[:2]) for uri, each in data_files.items()}
+        physical = (
+            None if data_files is None else {uri: each._replace(deletes=None) for uri, each in data_files.items()}
+        )
         self._rows = TableRows(
             record.locations,
             record.schema,

@@ -152,6 +152,8 @@ def table_name(table: TableRecord) -> str:
     place = table.locations[0] if len(table.locations) == 1 else ", ".join(table.locations)
     if table.snapshot is None:
         return place
+    if table.snapshot.catalog is not None:
+        return ".".join(map(_quoted, table.snapshot.catalog.split(".")))
     from lakebloom.tables.listing.glob import fixed_part
 
     uri = fixed_part(table.locations[0])

@@ -1,0 +1,103 @@
+"""Erasure from Iceberg tables: counts of every snapshot equal a model's, and "erased" is said only where it is true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakebloom.index.erasure.steps import table_name
+from lakebloom.tables.formats.iceberg.history import iceberg_history
+from lakebloom.tables.formats.iceberg.table import IcebergTable, Source
+from tests.index.iceberg_lake import NAME, IcebergIndexes, Model
+from tests.index.laws.test_iceberg import History
+
+if TYPE_CHECKING:
+    from lakebloom.index.erasure.records import ErasureReport
+
+
+def by_snapshot(report: ErasureReport, order: list[int]) -> dict[int, tuple[int, int]]:
+    """The shown and hidden rows of each snapshot that holds any."""
+    return {
+        order[place]: (each.rows, each.rows_hidden)
+        for each in report.snapshots
+        for place in range(order.index(each.first_version), order.index(each.last_version) + 1)
+    }
+
+
+def expected(model: Model, wanted: set[int]) -> dict[int, tuple[int, int]]:
+    """What the model says of each snapshot. Column 1 is never dropped."""
+    found = {}
+    for number, (_, files, _) in model.snapshots.items():
+        held = [(at in file.deleted) for file in files for at, row in enumerate(file.rows) if row[1] in wanted]
+        if held:
+            found[number] = held.count(False), held.count(True)
+    return found
+
+
+@pytest.mark.parametrize(("seed", "version"), [(21, 2), (22, 2), (23, 3), (24, 3)])
+def test_every_retained_snapshot_is_counted(tmp_path: Path, seed: int, version: int) -> None:
+    history = History(tmp_path / "t", seed, version)
+    indexes = IcebergIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    for number in range(20):
+        history.step()
+        if number == 10:
+            indexes.refresh()
+    model, wanted = history.model, {1, 2, 30, 77}
+    table = IcebergTable(Source(directory=f"file://{tmp_path}/t"))
+    order = [each.version for each in iceberg_history(table).versions]
+    assert set(order) == set(model.snapshots)
+    assert order[-1] == model.hand.current
+    plan = indexes.open().erasure_plan(NAME, sorted(wanted))
+    assert by_snapshot(plan, order) == expected(model, wanted)
+    check = plan.check()
+    assert {file.path for file in plan.held_by} <= {file.path for file in check.held_by}
+    assert not check.erased
+
+
+def test_erased_means_that_no_file_holds_the_key(tmp_path: Path) -> None:
+    model = Model(tmp_path / "t")
+    model.append([{1: key, 2: f"s{key}", 3: "a"} for key in range(10)])
+    model.append([{1: key, 2: f"s{key}", 3: "a"} for key in range(10, 20)])
+    indexes = IcebergIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    lake = indexes.open()
+    plan = lake.erasure_plan(NAME, [3])
+    assert (plan.rows, plan.rows_hidden, plan.held_by[0].state) == (1, 0, "current")
+    assert "DELETE FROM" in plan.steps[0].statement
+    assert "rewrite_data_files" in plan.steps[1].statement
+    assert "expire_snapshots" in plan.steps[2].statement
+    model.delete_equal([1], [(3,)], None)
+    plan = lake.erasure_plan(NAME, [3])
+    assert (plan.rows, plan.rows_hidden) == (0, 1)
+    model.compact([file for file in model.files if any(row[1] == 3 for row in file.rows)])
+    plan = lake.erasure_plan(NAME, [3])
+    assert (plan.rows, plan.rows_hidden, plan.versions_holding) == (0, 0, 3)
+    assert not plan.check().erased
+    model.expire(set())
+    check = lake.erasure_plan(NAME, [3]).check()
+    assert not check.erased  # the files are still there, and so is the key in the file that deletes it
+    assert {file.state for file in check.held_by} == {"unreferenced"}
+    assert len(check.held_by) == 2
+    for file in check.held_by:
+        Path(file.path).unlink()
+    model.hand.commit(removed=model.deletes)
+    model.remember()
+    model.expire(set())
+    assert lake.erasure_plan(NAME, [3]).check().erased
+
+
+def test_statements_name_the_table_of_a_catalog(tmp_path: Path) -> None:
+    import msgspec
+
+    model = Model(tmp_path / "t")
+    model.append([{1: 1, 2: "s", 3: "a"}])
+    indexes = IcebergIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    record = indexes.entry().table
+    assert record.snapshot is not None
+    assert table_name(record) == f"iceberg.`{tmp_path / 't'}`"
+    named = msgspec.structs.replace(record.snapshot, catalog="lake.shop.events")
+    assert table_name(msgspec.structs.replace(record, snapshot=named)) == "`lake`.`shop`.`events`"
