@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import gzip
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from lakebloom.errors import (
     StorageError,
     UnsupportedSourceError,
 )
-from lakebloom.tables.formats.iceberg import manifests, metadata
+from lakebloom.tables.formats.iceberg import locate, manifests, metadata
+from lakebloom.tables.formats.iceberg import table as iceberg_table
 from lakebloom.tables.formats.iceberg.catalogs import forget_catalogs, has_catalog
 from lakebloom.tables.formats.iceberg.named import iceberg_source
 from lakebloom.tables.formats.iceberg.table import IcebergTable, Source
@@ -271,3 +273,25 @@ def test_a_file_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     table.commit(table.manifests[0].entries[0])
     with pytest.raises(UnsupportedSourceError, match="several times"):
         _ = opened(tmp_path / "t").newest().files
+
+
+def test_a_directory_that_did_not_change_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = small(tmp_path / "t")
+    folder = tmp_path / "t/metadata"
+    os.utime(folder, ns=(1, 1))
+    monkeypatch.setattr(locate, "_SETTLED_NS", 0)
+    reader = opened(tmp_path / "t")
+    first = reader.newest()
+    read: list[str] = []
+    real = iceberg_table.newest_metadata
+    monkeypatch.setattr(iceberg_table, "newest_metadata", lambda *given: (read.append(given[0]), real(*given))[1])
+    assert reader.newest() is first
+    assert not read
+    second = table.commit(table.data(rows(3)))
+    assert reader.newest().version == second
+    assert len(read) == 1
+    table.metadata_file.write_text(table.metadata_file.read_text() + " ")  # a table that was made anew
+    assert reader.newest() is not first
+    monkeypatch.setattr(locate, "_SETTLED_NS", 1 << 62)
+    assert locate.folder_state(f"file://{folder}") is None
+    assert locate.folder_state(f"file://{tmp_path}/no") is None

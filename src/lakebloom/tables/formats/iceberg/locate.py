@@ -12,11 +12,14 @@ table is refused.
 
 from __future__ import annotations
 
+import os
 import re
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, TypeAlias
 
 from lakebloom.errors import DataFileError, NotFoundError, UnsupportedSourceError
 from lakebloom.storage import open_storage
+from lakebloom.storage.uri import to_local_path
 from lakebloom.tables.formats.recognise import MARKER_FILES, METADATA
 from lakebloom.tables.listing.listing import stat_file
 
@@ -25,12 +28,14 @@ if TYPE_CHECKING:
 
     from lakebloom.storage import Storage
 
-__all__ = ["is_metadata_file", "newest_metadata", "next_versions", "table_of"]
+__all__ = ["FolderState", "folder_state", "is_metadata_file", "newest_metadata", "next_versions", "table_of"]
 
 _HINT_FILE = "version-hint.text"
 _MOST_HINT_BYTES = 1 << 10
 _HADOOP = re.compile(r"v(?P<number>\d+)(?:\.gz)?\.metadata\.json(?:\.gz)?")
 _OTHER = re.compile(r"(?P<number>\d+)-[^/]*?(?:\.gz)?\.metadata\.json(?:\.gz)?")
+FolderState: TypeAlias = tuple[int, int, int]
+_SETTLED_NS = 2_000_000_000
 _FORMS = ("v{}.metadata.json", "v{}.gz.metadata.json", "v{}.metadata.json.gz")
 
 
@@ -47,6 +52,21 @@ def table_of(metadata_uri: str) -> str:
     """
     folder = metadata_uri.rpartition("/")[0]
     return folder.removesuffix(f"/{METADATA}")
+
+
+def folder_state(folder_uri: str) -> FolderState | None:
+    """Return what changes when a file comes or goes in a local directory; None where a change may not show yet.
+
+    Writers put every version of the metadata into a new file. A clock may tick as slowly as once in two seconds.
+    """
+    try:
+        status = os.stat(to_local_path(folder_uri))  # noqa: PTH116 - Path costs more than the call
+    except OSError:
+        return None
+    changed_ns = max(status.st_mtime_ns, status.st_ctime_ns)
+    if time.time_ns() - changed_ns < _SETTLED_NS:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns
 
 
 def newest_metadata(table_uri: str, options: Mapping[str, str]) -> str:

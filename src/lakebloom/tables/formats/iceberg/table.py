@@ -16,11 +16,12 @@ from lakebloom.locks import new_lock
 from lakebloom.storage.uri import from_decoded
 from lakebloom.tables.file_identity import is_object, is_reachable, is_same
 from lakebloom.tables.formats.iceberg.catalogs import metadata_of
-from lakebloom.tables.formats.iceberg.locate import newest_metadata, next_versions
+from lakebloom.tables.formats.iceberg.locate import folder_state, newest_metadata, next_versions
 from lakebloom.tables.formats.iceberg.manifests import read_entries, read_manifest_list
 from lakebloom.tables.formats.iceberg.metadata import read_metadata
 from lakebloom.tables.formats.iceberg.snapshot import EMPTY, IcebergSnapshot
 from lakebloom.tables.formats.iceberg.times import shown_time, snapshot_at
+from lakebloom.tables.formats.recognise import METADATA
 from lakebloom.tables.listing.listing import stat_file
 from lakebloom.tuning import KEPT_MANIFESTS
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.formats.iceberg.locate import FolderState
     from lakebloom.tables.formats.iceberg.manifests import Entry
     from lakebloom.tables.formats.iceberg.metadata import SnapshotInfo, TableMetadata
 
@@ -114,36 +116,41 @@ class IcebergTable:
     def _newest(self) -> _Kept:
         with self._lock:
             kept = self._kept
-        uri, file, found_at = self._find(kept)
-        if kept is not None and uri == kept.snapshot.metadata_uri and (file is None or is_same(kept.file, file)):
-            if found_at != kept.found_at:
-                self._keep(kept, kept._replace(found_at=found_at))
-            return kept
+        found = self._find(kept)
+        uri, file = found.uri, found.file
+        if kept is not None and uri == kept.snapshot.metadata_uri and (file is None or is_same(kept.found.file, file)):
+            return kept if found == kept.found else self._keep(kept, kept._replace(found=found))
         metadata = read_metadata(uri, self._options)
         current = metadata.current_snapshot
         if current is None and metadata.current_snapshot_id not in (None, -1):
             raise DataFileError(f"{uri} does not describe its current snapshot", found=metadata.current_snapshot_id)
         if kept is not None and kept.snapshot.table_id != metadata.table_id:
             self._entries = {}
-        return self._keep(kept, _Kept(self._snapshot(uri, metadata, current, None), file, found_at))
+        return self._keep(kept, _Kept(self._snapshot(uri, metadata, current, None), found))
 
-    def _find(self, kept: _Kept | None) -> tuple[str, TableFile | None, float]:
-        """Return where the newest metadata is, its file where that can be looked at, and when that was found out."""
-        now = self._clock()
+    def _find(self, kept: _Kept | None) -> _Found:
+        """Return where the newest metadata is."""
         if self.source.catalog:
-            return metadata_of(self.source.catalog), None, now
+            return _Found(metadata_of(self.source.catalog))
         if self.source.metadata:
-            return self.source.metadata, self._stat(self.source.metadata), now
-        if kept is not None and is_object(self.source.directory) and now - kept.found_at <= _FOUND_AGAIN_S:
-            # Each look is a request: one of them is enough, unless names do not tell what is next.
-            following = next(next_versions(kept.snapshot.metadata_uri), None)
-            if following is not None and stat_file(following, self._options) is None:
-                return kept.snapshot.metadata_uri, kept.file, kept.found_at
+            return _Found(self.source.metadata, _stat(self.source.metadata))
+        if is_object(self.source.directory):
+            return self._find_object(kept)
+        # Looked at before what is in it, so that a change meanwhile shows the next time.
+        folder = folder_state(f"{self.source.directory}/{METADATA}")
+        if kept is not None and folder is not None and kept.found.folder == folder:
+            return kept.found._replace(file=_stat(kept.found.uri))
         uri = newest_metadata(self.source.directory, self._options)
-        return uri, self._stat(uri), now
+        return _Found(uri, _stat(uri), folder)
 
-    def _stat(self, uri: str) -> TableFile | None:
-        return None if is_object(uri) else stat_file(uri)
+    def _find_object(self, kept: _Kept | None) -> _Found:
+        now = self._clock()
+        if kept is not None and now - kept.found.found_at <= _FOUND_AGAIN_S:
+            # Each look is a request: one of them is enough, unless names do not tell what is next.
+            following = next(next_versions(kept.found.uri), None)
+            if following is not None and stat_file(following, self._options) is None:
+                return kept.found
+        return _Found(newest_metadata(self.source.directory, self._options), found_at=now)
 
     def _keep(self, before: _Kept | None, found: _Kept) -> _Kept:
         with self._lock:
@@ -175,10 +182,23 @@ class IcebergTable:
         return [entry for manifest in manifests for entry in entries[manifest.uri]]
 
 
+def _stat(uri: str) -> TableFile | None:
+    return None if is_object(uri) else stat_file(uri)
+
+
+class _Found(NamedTuple):
+    """Where the newest metadata is, and what was seen when that was found out."""
+
+    uri: str
+    file: TableFile | None = None
+    """The metadata file, where looking at it costs nothing."""
+    folder: FolderState | None = None
+    """The directory of metadata, where a change of it would show."""
+    found_at: float = 0.0
+
+
 class _Kept(NamedTuple):
     """The newest version as far as it is known."""
 
     snapshot: IcebergSnapshot
-    file: TableFile | None
-    """Its metadata file, where looking at it costs nothing."""
-    found_at: float
+    found: _Found
