@@ -295,3 +295,21 @@ def test_a_directory_that_did_not_change_is_not_read_again(tmp_path: Path, monke
     monkeypatch.setattr(locate, "_SETTLED_NS", 1 << 62)
     assert locate.folder_state(f"file://{folder}") is None
     assert locate.folder_state(f"file://{tmp_path}/no") is None
+
+
+@pytest.mark.parametrize("kind", ["manifest", "list"])
+def test_a_file_of_metadata_that_was_cut_off_is_an_error(tmp_path: Path, kind: str) -> None:
+    """Taken for a shorter one, the table would lose files, or rows that were deleted would come back."""
+    table = small(tmp_path / "t")
+    path = Path(table.manifests[0].path)
+    if kind == "list":
+        path = tmp_path / f"t/metadata/snap-{table.current}.avro"
+    good = path.read_bytes()
+    header = good.index(good[-16:]) + 16
+    """Where the first block begins: a list without any block is one of no manifests."""
+    for end in [*range(0, header - 16, 50), *range(header + 1, len(good))]:
+        path.write_bytes(good[:end])
+        with pytest.raises(DataFileError):
+            _ = opened(tmp_path / "t").newest().files
+    path.write_bytes(good)
+    assert len(opened(tmp_path / "t").newest().files) == 1

@@ -6,7 +6,6 @@ A manifest never changes, so one that was read for an earlier snapshot is not re
 
 from __future__ import annotations
 
-import io
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +27,7 @@ _REMOVED = 2
 _ADDED = 1
 _PARTITION = 102
 _NEWEST_VERSION = 3
+_LIST_VERSION = 2
 
 
 class Manifest(NamedTuple):
@@ -37,6 +37,7 @@ class Manifest(NamedTuple):
     spec_id: int
     sequence_number: int
     snapshot_id: int
+    length: int
 
 
 class Entry(NamedTuple):
@@ -67,16 +68,22 @@ def read_manifest_list(uri: str, options: dict[str, str]) -> list[Manifest]:
     require_pyiceberg()
     from pyiceberg import manifest as library
 
-    data = _Bytes(read_bytes(uri, options))
+    from lakebloom.tables.formats.iceberg.avro import records
+
+    data = bytes(read_bytes(uri, options))
     with reading_metadata(uri):
+        schema = library.MANIFEST_LIST_FILE_SCHEMAS[_LIST_VERSION]
         return [
             Manifest(
                 from_decoded(found.manifest_path),
                 found.partition_spec_id,
                 found.sequence_number or 0,
                 found.added_snapshot_id or 0,
+                found.manifest_length,
             )
-            for found in library.read_manifest_list(data)  # type: ignore[arg-type]
+            for found in records(
+                data, schema, read_types={-1: library.ManifestFile, 508: library.PartitionFieldSummary}
+            )
         ]
 
 
@@ -97,19 +104,27 @@ def read_entries(
 
 def _entries(manifest: Manifest, options: dict[str, str]) -> tuple[Entry, ...]:
     require_pyiceberg()
-    from pyiceberg.avro.file import AvroFile
     from pyiceberg.manifest import MANIFEST_ENTRY_SCHEMAS
+
+    from lakebloom.tables.formats.iceberg.avro import records
 
     # The newest schema has all fields; what an older manifest does not have is None.
     schema = MANIFEST_ENTRY_SCHEMAS[_NEWEST_VERSION]
     file_type: Any = schema.find_field("data_file").field_type
     places = {field.name: place for place, field in enumerate(file_type.fields)}
-    data = _Bytes(read_bytes(manifest.uri, options))
+    data = bytes(read_bytes(manifest.uri, options))
+    if len(data) != manifest.length:
+        raise DataFileError(
+            f"could not read {manifest.uri}, a manifest of an Iceberg table",
+            found=f"{len(data)} bytes instead of {manifest.length}",
+            hint="check that the file is complete",
+        )
     found = []
-    with reading_metadata(manifest.uri), AvroFile(data, schema) as records:  # type: ignore[arg-type, var-annotated]
-        partition: Any = records.schema.find_field(_PARTITION).field_type
+    with reading_metadata(manifest.uri):
+        entries = records(data, schema)
+        partition: Any = entries.schema.find_field(_PARTITION).field_type
         fields = tuple((field.field_id, str(field.field_type)) for field in partition.fields)
-        for record in records:
+        for record in entries:
             status, snapshot_id, sequence_number, _, file = (record[place] for place in range(5))
             if status == _REMOVED:
                 continue
@@ -151,14 +166,3 @@ def _entry(
         offset=file[places["content_offset"]],
         length=file[places["content_size_in_bytes"]],
     )
-
-
-class _Bytes:
-    """A file that was read, as pyiceberg opens files."""
-
-    def __init__(self, data: memoryview) -> None:
-        self._data = data
-
-    def open(self, seekable: bool = True) -> io.BytesIO:
-        """Open it."""
-        return io.BytesIO(self._data)
