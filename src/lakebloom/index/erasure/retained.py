@@ -79,7 +79,9 @@ def readings_of(
     another one.
     """
     if table.record.snapshot is None:
-        only = ColumnReading(table, column.path, table.record.schema.types.get(column.path, column.type), 0)
+        if column.path not in table.record.schema.types:
+            return [None], []
+        only = ColumnReading(table, column.path, table.record.schema.types[column.path], 0)
         return [only], [only]
     keys: list[object] = []
     last: dict[object, int] = {}
