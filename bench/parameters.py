@@ -129,9 +129,9 @@ class Lookup:
 
 
 class LargeLookup:
-    """Rows by key without Spark in files of real size. 16 files take 11 GB with all copies."""
+    """Rows by key without Spark in files of real size. They take 11 GB with all copies."""
 
-    files = 8
+    files = 16
     questions = 30
     sampled_rows = 60
     """Rows of each file that are asked for."""
