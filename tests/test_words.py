@@ -23,8 +23,7 @@ WORDS: dict[str, tuple[str, tuple[str, ...]]] = {
     r"in vain|for nothing": ("expected false positives, unnecessary", ()),
     r"log entry|log entries|Entry|\w*_entry|entry_\w+": (
         "commit",
-        # entry_path; protobuf's map_entry; the entries of a manifest
-        ("store/", "index/maintain/", "spark/connect_reads.py", "tables/formats/iceberg/"),
+        ("store/", "index/maintain/", "spark/connect_reads.py"),  # entry_path; protobuf's map_entry
     ),
     r"FileGroup|GroupResult|groups? of files": ("shard; a group is a row group", ()),
     r"SkippedFile": ("rejected: queries skip files, builds reject them", ()),

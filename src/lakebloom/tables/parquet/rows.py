@@ -76,11 +76,11 @@ class TableRows:
 
     def live(self, file: TableFile, footer: KeptFooter) -> LiveRows:
         """Return which rows of a file count. Raises the errors of reading the deleted ones."""
-        entry = self._logged_file(file)
+        entry = self._listed_file(file)
         deletes = None if entry is None or entry.deletes is None else self._deletes.of(entry.deletes, self._options)
         return LiveRows(deletes, footer.row_starts)
 
-    def _logged_file(self, file: TableFile) -> DataFile | None:
+    def _listed_file(self, file: TableFile) -> DataFile | None:
         """Return what a table's log says of a file. Raises UnsupportedSourceError for a file that is not Parquet."""
         entry = None if self._logged is None else self._logged[file.uri]
         if entry is not None and entry.format != "parquet":
@@ -138,7 +138,7 @@ class TableRows:
 
         A footer that was kept is that of this file only: whoever uses it has to look afterwards whether it still is.
         """
-        self._logged_file(file)
+        self._listed_file(file)
         known = self._footers.get(file) if use_kept else None
         version = None if known is None else known.version
         with open_source(file.uri, self._options, version) as source, reading(file.uri):
@@ -172,7 +172,7 @@ class TableRows:
 
         ``ranges`` are the rows of the file that are wanted; None: all.
         """
-        self._logged_file(file)
+        self._listed_file(file)
         with open_source(file.uri, self._options) as source:
             with reading(file.uri):
                 known, parquet = self._read_footer(file, source)
@@ -259,7 +259,7 @@ class TableRows:
         names = [name for name in schema.names if name in self._partition_columns]
         if not names:
             return {}
-        entry = self._logged_file(file)
+        entry = self._listed_file(file)
         if entry is not None and entry.constants is not None:
             known = dict(entry.constants)
             ids = {name: f"#{self._schema.physical[name,].ids[0]}" for name in names}

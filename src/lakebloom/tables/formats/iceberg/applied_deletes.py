@@ -22,7 +22,7 @@ from lakebloom.tables.formats.iceberg.metadata import StructType
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from lakebloom.tables.formats.iceberg.manifests import Entry
+    from lakebloom.tables.formats.iceberg.manifests import ListedFile
     from lakebloom.tables.formats.iceberg.metadata import IcebergField, PartitionSpec, TableMetadata
 
 __all__ = ["AppliedDeletes", "equality_columns"]
@@ -36,17 +36,17 @@ class AppliedDeletes:
 
     def __init__(
         self,
-        entries: Iterable[Entry],
+        entries: Iterable[ListedFile],
         specs: Mapping[int, PartitionSpec],
         columns: Mapping[int, EqualityColumn],
         name_mapping: str | None,
     ) -> None:
         """``columns`` are all columns that the table ever had, by id."""
         self._columns, self._name_mapping = columns, name_mapping
-        self._vectors: dict[str, list[Entry]] = {}
-        self._of_file: dict[str, list[Entry]] = {}
-        self._of_partition: dict[_Partition, list[Entry]] = {}
-        self._equality: dict[_Partition | None, list[Entry]] = {}
+        self._vectors: dict[str, list[ListedFile]] = {}
+        self._of_file: dict[str, list[ListedFile]] = {}
+        self._of_partition: dict[_Partition, list[ListedFile]] = {}
+        self._equality: dict[_Partition | None, list[ListedFile]] = {}
         self._kept: dict[tuple[_Partition, int], tuple[EqualityDeletes, ...]] = {}
         for entry in entries:
             partition = entry.spec_id, entry.partition
@@ -62,13 +62,13 @@ class AppliedDeletes:
                 self._of_partition.setdefault(partition, []).append(entry)
         self._is_empty = not (self._vectors or self._of_file or self._of_partition or self._equality)
 
-    def of(self, data: Entry, constants: tuple[tuple[str, str | None], ...]) -> IcebergDeletes | None:
+    def of(self, data: ListedFile, constants: tuple[tuple[str, str | None], ...]) -> IcebergDeletes | None:
         """Return what deletes rows of a data file; None where nothing does. Raises DataFileError."""
         if self._is_empty:
             return None
         partition = data.spec_id, data.partition
         vector = self._vector(data)
-        positions: list[Entry] = []
+        positions: list[ListedFile] = []
         if vector is None:
             named = (*self._of_file.get(data.uri, ()), *self._of_partition.get(partition, ()))
             positions = [entry for entry in named if entry.sequence_number >= data.sequence_number]
@@ -86,7 +86,7 @@ class AppliedDeletes:
             unreadable,
         )
 
-    def _vector(self, data: Entry) -> VectorPlace | None:
+    def _vector(self, data: ListedFile) -> VectorPlace | None:
         found = [each for each in self._vectors.get(data.uri, ()) if each.sequence_number >= data.sequence_number]
         if not found:
             return None
@@ -111,12 +111,12 @@ class AppliedDeletes:
             )
         return self._kept[key]
 
-    def _newer(self, partition: _Partition, sequence_number: int) -> Iterator[Entry]:
+    def _newer(self, partition: _Partition, sequence_number: int) -> Iterator[ListedFile]:
         for entry in (*self._equality.get(None, ()), *self._equality.get(partition, ())):
             if entry.sequence_number > sequence_number:
                 yield entry
 
-    def _applied(self, data: Entry) -> Iterator[Entry]:
+    def _applied(self, data: ListedFile) -> Iterator[ListedFile]:
         partition = data.spec_id, data.partition
         for entry in (*self._of_file.get(data.uri, ()), *self._of_partition.get(partition, ())):
             if entry.sequence_number >= data.sequence_number:

@@ -20,7 +20,15 @@ from lakebloom.tuning import REQUESTS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["DATA", "EQUALITY_DELETES", "POSITION_DELETES", "Entry", "Manifest", "read_entries", "read_manifest_list"]
+__all__ = [
+    "DATA",
+    "EQUALITY_DELETES",
+    "POSITION_DELETES",
+    "ListedFile",
+    "Manifest",
+    "read_entries",
+    "read_manifest_list",
+]
 
 DATA, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
 _REMOVED = 2
@@ -40,7 +48,7 @@ class Manifest(NamedTuple):
     length: int
 
 
-class Entry(NamedTuple):
+class ListedFile(NamedTuple):
     """A data file or a delete file that is part of a snapshot."""
 
     content: int
@@ -88,8 +96,8 @@ def read_manifest_list(uri: str, options: dict[str, str]) -> list[Manifest]:
 
 
 def read_entries(
-    manifests: list[Manifest], options: dict[str, str], known: Mapping[str, tuple[Entry, ...]]
-) -> dict[str, tuple[Entry, ...]]:
+    manifests: list[Manifest], options: dict[str, str], known: Mapping[str, tuple[ListedFile, ...]]
+) -> dict[str, tuple[ListedFile, ...]]:
     """Return the entries of manifests by their URIs. Those that are known are not read. Raises DataFileError."""
     missing = [each for each in manifests if each.uri not in known]
     found = {each.uri: known[each.uri] for each in manifests if each.uri in known}
@@ -102,7 +110,7 @@ def read_entries(
     return found
 
 
-def _entries(manifest: Manifest, options: dict[str, str]) -> tuple[Entry, ...]:
+def _entries(manifest: Manifest, options: dict[str, str]) -> tuple[ListedFile, ...]:
     require_pyiceberg()
     from pyiceberg.manifest import MANIFEST_ENTRY_SCHEMAS
 
@@ -132,24 +140,26 @@ def _entries(manifest: Manifest, options: dict[str, str]) -> tuple[Entry, ...]:
                 if status != _ADDED and manifest.sequence_number:
                     raise DataFileError(f"{manifest.uri} has a file without a sequence number", found=file[1])
                 sequence_number = manifest.sequence_number
-            found.append(_entry(manifest, file, places, fields, sequence_number, snapshot_id or manifest.snapshot_id))
+            found.append(
+                _listed_file(manifest, file, places, fields, sequence_number, snapshot_id or manifest.snapshot_id)
+            )
     return tuple(found)
 
 
-def _entry(
+def _listed_file(
     manifest: Manifest,
     file: Any,
     places: Mapping[str, int],
     partition_fields: tuple[tuple[int, str], ...],
     sequence_number: int,
     snapshot_id: int,
-) -> Entry:
+) -> ListedFile:
     values = file[places["partition"]]
     referenced = file[places["referenced_data_file"]]
     size = file[places["file_size_in_bytes"]]
     if size < 0:
         raise ValueError(f"a file of {size} bytes")
-    return Entry(
+    return ListedFile(
         content=int(file[places["content"]] or 0),
         uri=from_decoded(file[places["file_path"]]),
         format=str(file[places["file_format"]]).lower(),

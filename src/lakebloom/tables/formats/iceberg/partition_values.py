@@ -15,7 +15,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from lakebloom.tables.formats.iceberg.manifests import Entry
+    from lakebloom.tables.formats.iceberg.manifests import ListedFile
     from lakebloom.tables.formats.iceberg.metadata import PartitionSpec
 
 __all__ = ["constants_of", "identity_sources", "value_to_json"]
@@ -63,7 +63,7 @@ def identity_sources(specs: Mapping[int, PartitionSpec]) -> frozenset[int]:
     )
 
 
-def constants_of(entry: Entry, spec: PartitionSpec) -> tuple[tuple[str, str | None], ...]:
+def constants_of(entry: ListedFile, spec: PartitionSpec) -> tuple[tuple[str, str | None], ...]:
     """Return the values of columns that all rows of a file have, by ``#id``."""
     values = dict(entry.partition)
     found = []

@@ -18,7 +18,7 @@ from lakebloom.tables.name_mapping import names_of_ids
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lakebloom.tables.formats.iceberg.manifests import Entry
+    from lakebloom.tables.formats.iceberg.manifests import ListedFile
     from lakebloom.tables.formats.iceberg.metadata import Schema, SnapshotInfo, TableMetadata
 
 __all__ = ["EMPTY", "IcebergSnapshot"]
@@ -39,7 +39,7 @@ class IcebergSnapshot:
         metadata: TableMetadata,
         info: SnapshotInfo | None,
         schema: Schema,
-        read: Callable[[SnapshotInfo], Sequence[Entry]],
+        read: Callable[[SnapshotInfo], Sequence[ListedFile]],
     ) -> None:
         """``info`` is None for a table without rows; ``read`` reads the manifests of a snapshot."""
         self.metadata_uri, self.metadata = metadata_uri, metadata

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.formats.iceberg.locate import FolderState
-    from lakebloom.tables.formats.iceberg.manifests import Entry
+    from lakebloom.tables.formats.iceberg.manifests import ListedFile
     from lakebloom.tables.formats.iceberg.metadata import SnapshotInfo, TableMetadata
 
 __all__ = ["IcebergTable", "Source"]
@@ -68,7 +68,7 @@ class IcebergTable:
         self._clock = clock
         self._lock = new_lock()
         self._kept: _Kept | None = None
-        self._entries: dict[str, tuple[Entry, ...]] = {}
+        self._entries: dict[str, tuple[ListedFile, ...]] = {}
 
     def newest(self) -> IcebergSnapshot:
         """Return the current snapshot with the current schema; the same object as long as nothing is newer.
@@ -167,7 +167,7 @@ class IcebergTable:
             raise DataFileError(f"{uri} does not describe schema {schema_id}", hint="check the metadata") from None
         return IcebergSnapshot(uri, metadata, info, schema, self._read)
 
-    def _read(self, info: SnapshotInfo) -> Sequence[Entry]:
+    def _read(self, info: SnapshotInfo) -> Sequence[ListedFile]:
         """Return all entries of a snapshot. Manifests that the last snapshot had, too, are not read again."""
         if info.manifest_list is None:
             raise UnsupportedSourceError(
