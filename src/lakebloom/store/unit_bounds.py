@@ -225,7 +225,10 @@ class _Strings(_Numbers):
     def _keys_of(self, values: pa.Array) -> IntArray:
         if not self._common:
             return _byte_keys(values, 0, _LEAST)
-        return np.array([self._key_of(value) for value in values.to_pylist()], dtype=np.int64)
+        before = bits(pc.less(values, plain_array([self._common], values.type)[0]))
+        beyond = np.where(before, _LEAST, _MOST)
+        begins = bits(pc.starts_with(values, self._common))
+        return np.where(begins, _byte_keys(values, len(self._common), _LEAST), beyond)
 
     def _key_of(self, value: bytes) -> int:
         """Return the integer of a value; of one without the common beginning, the first or the last."""
