@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from lakebloom.spark.build.job import interruptible
+from lakebloom.spark.versions import ctrl_c_interrupts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,3 +58,26 @@ def test_jobs_of_the_block_are_cancelled(spark: SparkSession, tmp_path: Path) ->
     assert not ended.exists()
     assert spark.range(3).count() == 3
     assert "lakebloom-test" not in spark.sparkContext.getJobTags()
+
+
+def test_an_error_that_follows_ctrl_c_is_the_interrupt() -> None:
+    def fail(*, after_ctrl_c: bool) -> None:
+        with ctrl_c_interrupts():
+            with suppress(KeyboardInterrupt):  # as py4j does while it frees an object
+                if after_ctrl_c:
+                    signal.raise_signal(signal.SIGINT)
+            raise RuntimeError("Answer from Java side is empty")
+
+    def handler(number: int, frame: object) -> None:
+        raise AssertionError("the block has a handler of its own")
+
+    handler.__module__ = "pyspark.core.context"
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            fail(after_ctrl_c=True)
+        with pytest.raises(RuntimeError):
+            fail(after_ctrl_c=False)
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)

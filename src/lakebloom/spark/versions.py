@@ -17,6 +17,7 @@ from lakebloom.errors import UnsupportedSessionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from types import FrameType
 
     import numpy as np
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -143,16 +144,28 @@ def ctrl_c_interrupts() -> Iterator[None]:
     """Let Ctrl-C raise KeyboardInterrupt in a block.
 
     Spark's handler asks Java to cancel all jobs. While Python waits for Java this call fails, and in older versions its
-    error takes the place of KeyboardInterrupt. A handler that is not Spark's stays.
+    error takes the place of KeyboardInterrupt. An interrupt of another call of py4j, as when it frees an object, can
+    end the connection: an error that follows is the interrupt, too. A handler that is not Spark's stays.
     """
     handler = signal.getsignal(signal.SIGINT)
     is_spark_own = str(getattr(handler, "__module__", None)).startswith("pyspark.")
     if threading.current_thread() is not threading.main_thread() or not is_spark_own:
         yield
         return
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    came = False
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal came
+        came = True
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, interrupt)
     try:
         yield
+    except Exception as error:
+        if came:
+            raise KeyboardInterrupt from error
+        raise
     finally:
         signal.signal(signal.SIGINT, handler)
 
