@@ -11,13 +11,12 @@ from pathlib import Path
 
 from bench.results import HEADINGS, Outcome, Result, versions
 
-_INTRODUCTION = """# Benchmarks
-
-`make bench` writes this page. Results are checked before times are compared. Compared methods ran in turn in one run,
-on the same generated data, which was in the page cache. Parameters and seeds are in `bench/parameters.py`. A bar with
+_INTRODUCTION = """`make bench` writes this page. Results are checked before times are compared.
+Compared methods ran in turn in one run, on the same generated data, which was in the page cache. Parameters and seeds are in `bench/parameters.py`. A bar with
 <= limits ours / theirs, a bar with >= limits theirs / ours; without a peer it limits our own figure. Ratios are
 compared with the three digits that are printed. Rows without a bar are for information.
 """
+_OURS = "lakebloom"
 _TITLES = {
     "start": "From nothing to a first result",
     "kernels": "Hashing and filtering, one thread",
@@ -56,7 +55,7 @@ _LIMITS = {
         unnecessary files per key, which is the automatic rate. *Absent key:* a few hundred calls in Python,
         with processor caches that other engines have filled. *Whole process:* loading numpy and PyArrow, a row
         of the table; the rest are lakebloom's own modules, listing the table, and the end of the process. *A
-        million units:* 32 bytes of each unit come from memory for each layer that is probed.
+        million units:* eight planes of one bit a unit for each layer that is probed.
     """,
     "board": """
         What is in the table above. Maps know the file of a key for certain and then read a whole file or row group
@@ -72,7 +71,7 @@ _LIMITS = {
         Reading the column and copying the file; the limit in the table consists of these two.
     """,
     "scale": """
-        Opening makes an object for each file. The first lookup of a block computes its checksums. Builds of
+        The first lookup of a row or plane computes its checksum. Builds of
         tiny files are bound by opening them, refreshes by listing the table.
     """,
     "size": """
@@ -95,10 +94,12 @@ def page(outcomes: dict[str, Outcome]) -> str:
     met = sum(result.met for result in results)
     taken_s = sum(outcome.elapsed_s for outcome in outcomes.values())
     parts = [
+        "# Benchmarks\n",
+        "![Latency of one present key against the size and the number of files](latency.svg)\n",
+        _in_words(outcomes),
         _INTRODUCTION,
         f"{met} of {len(results)} bars are met. {_machine()}; {taken_s / 60:.0f} minutes.\n",
         "\n".join(_table(("", "version"), versions().items())) + "\n",
-        "![Latency of one present key against the size and the number of files](latency.svg)\n",
     ]
     for name, outcome in outcomes.items():
         parts.append(f"## {_TITLES[name]}\n\n`make bench-{name}`, {outcome.elapsed_s:.0f} s\n")
@@ -107,7 +108,32 @@ def page(outcomes: dict[str, Outcome]) -> str:
         parts.append("\n".join(_table((*HEADINGS, ""), map(_row, outcome.results))) + "\n")
         limits = " ".join(_LIMITS[name].split())
         parts.append(textwrap.fill(f"What limits it now: {limits}", 120) + "\n")
-    return "\n".join(parts)
+    return "\n".join(part for part in parts if part)
+
+
+def _in_words(outcomes: dict[str, Outcome]) -> str:
+    """Return who is faster and who is slower than lakebloom for one present key, on each lake of the board."""
+    if "board" not in outcomes:
+        return ""
+    said = []
+    for matrix in outcomes["board"].matrices:
+        times = {row[0]: float(row[1].replace(",", "")) for row in matrix.rows if row[1]}
+        ours = times.pop(_OURS)
+        faster, slower = (
+            ", ".join(
+                f"{name} ({ms:g} ms)" for name, ms in sorted(times.items(), key=lambda each: each[1]) if wanted(ms)
+            )
+            for wanted in (lambda ms, ours=ours: ms < ours, lambda ms, ours=ours: ms >= ours)
+        )
+        said.append(
+            f"In {matrix.title}, lakebloom returns the row of a present key in {ours:g} ms. "
+            f"Faster: {faster or 'none'}. Slower: {slower or 'none'}."
+        )
+    said.append(
+        "Lance and ClickHouse keep a copy of the rows in a format of their own, LMDB and RocksDB a map of every key; "
+        "lakebloom keeps a few bytes a key beside files that stay as they are. Below each table is said what limits it."
+    )
+    return textwrap.fill(" ".join(said), 120) + "\n"
 
 
 def _row(result: Result) -> list[str]:
