@@ -14,7 +14,7 @@ from bench.results import HEADINGS, Outcome, Result, versions
 _INTRODUCTION = """`make bench` writes this page. Results are checked before times are compared.
 Compared methods ran in turn in one run, on the same generated data, which was in the page cache. Parameters and seeds
 are in `bench/parameters.py`. A bar with <= limits ours / theirs, a bar with >= limits theirs / ours; without a peer it
-limits our own figure. Ratios are compared with the three digits that are printed. Rows without a bar are for information.
+limits our own figure. Ratios are compared with the three digits that are printed. Rows without a bar only inform.
 """
 _OURS = "lakebloom"
 _TITLES = {
