@@ -12,6 +12,7 @@ Unknown bounds include everything.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -39,7 +40,7 @@ _KEY_BYTES = 8
 _GATHERED_ROWS = 1 << 16
 
 
-class UnitBounds:
+class UnitBounds(ABC):
     """The bounds of some units. Every array of truths has one element for each unit.
 
     Limits are values in the stored form: an integer for integers, days, microseconds and decimals (unscaled), a float,
@@ -49,24 +50,24 @@ class UnitBounds:
     def __init__(self, num_units: int) -> None:
         self._num_units = num_units
 
+    @abstractmethod
     def below(self, limit: Any, *, itself: bool) -> BoolArray:
         """Tell which units may hold a value below the limit, or the limit itself."""
-        raise NotImplementedError
 
+    @abstractmethod
     def above(self, limit: Any, *, itself: bool) -> BoolArray:
         """Tell which units may hold a value above the limit, or the limit itself."""
-        raise NotImplementedError
 
+    @abstractmethod
     def holding(self, values: pa.Array, among: BoolArray) -> tuple[BoolArray, BoolArray]:
         """Tell which units may hold one of some distinct values, and which of the values a unit ``among`` may hold.
 
         The values are in the type of the bounds.
         """
-        raise NotImplementedError
 
     def starting_with(self, prefix: bytes) -> BoolArray:
-        """Tell which units may hold a string with this prefix."""
-        raise NotImplementedError
+        """Tell which units may hold a string with this prefix. Bounds that are not of strings do not know."""
+        return self._all(True)
 
     def _all(self, truth: bool) -> BoolArray:
         return np.full(self._num_units, truth, dtype=np.bool_)

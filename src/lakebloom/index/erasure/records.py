@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timezone
@@ -109,7 +110,7 @@ class ErasureStep(Printable):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ErasureReport(Printable):
+class ErasureReport(Printable, ABC):
     """Where the rows of some keys are."""
 
     name: str
@@ -159,9 +160,9 @@ class ErasureReport(Printable):
         """The SQL of all steps, in their order."""
         return "\n".join(step.statement for step in self.steps if step.statement)
 
+    @abstractmethod
     def verdict(self) -> str:
         """Return the result as one sentence."""
-        raise NotImplementedError
 
     def shown(self) -> list[tuple[str, str]]:
         """Return the fields as (name, text); what a table without versions does not have is left out."""
