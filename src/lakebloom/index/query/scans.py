@@ -21,9 +21,10 @@ import numpy as np
 from lakebloom.errors import IndexNotFoundError, IndexStateError
 from lakebloom.index.query.pruning import prune, prune_together, resolver
 from lakebloom.index.query.views.combined import Together, helps
-from lakebloom.index.query.views.read_schema import TEXT_FORMATS, AsRead, ReadSchema
+from lakebloom.index.query.views.read_schema import TEMPORAL, TEXT_FORMATS, AsRead, ReadSchema
 from lakebloom.index.timeout import side_by_side, within
 from lakebloom.predicate.reasons import Reason
+from lakebloom.predicate.spark_types import spark_type
 from lakebloom.predicate.tree import Predicate, columns
 from lakebloom.storage.metered import Metered
 from lakebloom.tables.column_mapping import ColumnMapping
@@ -319,10 +320,12 @@ def _pruned_files(name: str, snapshot: Snapshot, reading: Reading) -> PrunedFile
 def _pruned_version(name: str, snapshot: Snapshot, reading: Reading, version: TableRecord) -> PrunedFiles | Unanswered:
     """Prune the files of a version of a table with a log: columns are known by what files call them."""
     assert reading.predicate is not None
-    if reading.reads_other_times([snapshot.commit.table]):
-        return Unanswered(name, Reason.READ_DIFFERS, _differences(snapshot.commit.table, reading))
-    if not any(map(resolver(snapshot, version), columns(reading.predicate))):
+    found = {column for column in map(resolver(snapshot, version), columns(reading.predicate)) if column is not None}
+    if not found:
         return Unanswered(name, Reason.NO_USABLE_PREDICATE)
+    temporal = (column.path in found for column in snapshot.commit.config.columns if _is_temporal(column.type))
+    if any(temporal) and reading.reads_other_times([snapshot.commit.table]):
+        return Unanswered(name, Reason.READ_DIFFERS, _differences(snapshot.commit.table, reading))
     before = _bytes_read(snapshot)
     pruned = prune(snapshot, reading.predicate, table=version, hopeless=HOPELESS)
     # The log's files are written once: their time on disk is another, and they are not looked at.
@@ -331,6 +334,10 @@ def _pruned_version(name: str, snapshot: Snapshot, reading: Reading, version: Ta
     return PrunedFiles(
         name, snapshot.files, snapshot.fingerprint, pruned.files(), unchanged, pruned.answers, snapshot, bytes_read
     )
+
+
+def _is_temporal(column_type: str) -> bool:
+    return spark_type(column_type).kind in TEMPORAL
 
 
 def _bytes_read(snapshot: Snapshot) -> int:

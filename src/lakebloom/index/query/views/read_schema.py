@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from lakebloom.store.unit_bounds import UnitBounds
     from lakebloom.tables.columns import ColumnPath
 
-__all__ = ["TEXT_FORMATS", "AsRead", "ReadSchema"]
+__all__ = ["TEMPORAL", "TEXT_FORMATS", "AsRead", "ReadSchema"]
 
 TEXT_FORMATS = frozenset({"csv", "json", "text", "xml"})
 """The values of a line depend on the whole schema, and whether they are NULL also on the columns that are read."""
 _DIGITS = {8: 3, 16: 5, 32: 10, 64: 19}
-_TEMPORAL = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ})
+TEMPORAL = frozenset({Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ})
 
 
 class ReadSchema:
@@ -74,7 +74,7 @@ class ReadSchema:
         of_file, of_query = spark_type(stored), spark_type(_plain(self._types[found]))
         if self.format != "parquet" and (of_file != of_query or self._depends_on_the_session(of_file)):
             return False
-        if self._temporal_differs and of_file.kind in _TEMPORAL:
+        if self._temporal_differs and of_file.kind in TEMPORAL:
             return False
         return _holds(of_query, of_file)
 
@@ -96,7 +96,7 @@ class ReadSchema:
 
     def _depends_on_the_session(self, kind: SparkType) -> bool:
         """Text has no time zone and calendar, and ORC's timestamps are local times of the JVM."""
-        return kind.kind in _TEMPORAL if self.format in TEXT_FORMATS else kind.kind is Kind.TIMESTAMP
+        return kind.kind in TEMPORAL if self.format in TEXT_FORMATS else kind.kind is Kind.TIMESTAMP
 
     def has_default(self, column: ColumnPath) -> bool:
         """Tell whether a Parquet file without the column, which was indexed as NULL, may be read as a default."""
