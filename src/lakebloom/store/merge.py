@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from lakebloom.errors import CorruptIndexError
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
 from lakebloom.sbbf.distinct import runs
 from lakebloom.store.records import PartRecord, TileRecord
@@ -146,14 +148,18 @@ def merge_segments(
 
 
 def _copy_pages(segment: Segment, keep: BoolArray, writer: SegmentWriter, before: int) -> None:
-    """Add where pages of the files lie that are kept; ``before`` is the number of files before them."""
+    """Add where pages of the files lie that are kept; ``before`` is the number of files before them.
+
+    Without damaged ones: of such files row groups are read.
+    """
     if segment.pages is None:
         return
     files, _ = runs(segment.units.file_numbers[keep])
     for number, file in enumerate(files.tolist()):
-        data = segment.pages.copy(file)
-        if data is not None:
-            writer.pages.add(before + number, data)
+        with suppress(CorruptIndexError):
+            data = segment.pages.copy(file)
+            if data is not None:
+                writer.pages.add(before + number, data)
 
 
 def _collect(

@@ -4,7 +4,7 @@
     segments/<id>/pages.<part>.bin  the locations, one file's behind the other's (``tables.parquet.pages.recorded``)
 
 Only the locations of files that are read are read, each by its range. A checksum covers what they are of: the part and
-the number of the file. A lookup that finds them damaged reads row groups.
+the number of the file. A lookup that finds them damaged reads row groups, and merging leaves damaged ones out.
 """
 
 from __future__ import annotations
@@ -134,9 +134,10 @@ class PageTable:
         for file in files.tolist():
             batch = self._table.batch(file // ROWS)
             part, offset, size_bytes, crc32 = (int(numbers(batch[field.name], 8)[file % ROWS]) for field in PAGES)
-            known = part != NO_PART and size_bytes > 0
-            path = self._record.parts[part].path
-            found.append(RecordedAt(path, file, offset, size_bytes, crc32) if known else None)
+            if part == NO_PART or not size_bytes:
+                found.append(None)
+            else:
+                found.append(RecordedAt(self._record.parts[part].path, file, offset, size_bytes, crc32))
         return found
 
     def copy(self, file: int) -> bytes | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
 
-from lakebloom.errors import CorruptIndexError, InvalidArgumentError
+from lakebloom.errors import CorruptIndexError, InvalidArgumentError, StorageError
 from lakebloom.index.current_table import recorded_table
 from lakebloom.index.query.pruning import prune
 from lakebloom.index.snapshot import Snapshot
@@ -140,11 +141,19 @@ def candidates_in(segment: Segment, numbers: IntArray) -> list[Candidate]:
     columns = [column.tolist() for column in segment.units.rows(names, numbers)]
     distinct, places = distinct_numbers(segment.units.files.of_units(numbers))
     files = segment.units.files.rows(distinct)
-    pages = [None] * len(files) if segment.pages is None else segment.pages.at(distinct)
+    pages = _recorded_pages(segment, distinct)
     return [
         Candidate(files[file], row_start, row_count, range(first, first + count), pages[file])
         for file, row_start, row_count, first, count in zip(places.tolist(), *columns, strict=True)
     ]
+
+
+def _recorded_pages(segment: Segment, files: IntArray) -> list[RecordedAt | None]:
+    """Return where the locations of pages are; those that cannot be read are as good as none."""
+    if segment.pages is not None:
+        with suppress(CorruptIndexError, StorageError):
+            return segment.pages.at(files)
+    return [None] * len(files)
 
 
 def candidate_table(candidates: list[Candidate]) -> pa.Table:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -86,6 +87,7 @@ class FilePages:
         """The memory that the locations take, about."""
         self.load_recorded: Callable[[], bytes] | None = None
         """Returns what an index recorded of an object without page indexes. Raises UnpagedError."""
+        self._recorded_pages: RecordedPages | None = None
 
     def read(self, file: PageBytes, wanted: Sequence[Wanted], columns: Sequence[int]) -> list[list[pa.ChunkedArray]]:
         """Return rows of top-level columns, given by their numbers: for each of the row groups one array a column.
@@ -138,9 +140,19 @@ class FilePages:
         return known
 
     def _recorded(self) -> RecordedPages:
-        if self.load_recorded is None:
-            raise UnpagedError("no page index")
-        return RecordedPages(self.load_recorded())
+        """Return what an index recorded, which is read once. What is damaged is not read again."""
+        known = self._recorded_pages
+        if known is None:
+            if self.load_recorded is None:
+                raise UnpagedError("no page index")
+            try:
+                data = self.load_recorded()
+                self._recorded_pages = known = RecordedPages(data)
+            except UnpagedError as error:
+                self.load_recorded = partial(_raise, UnpagedError(*error.args))
+                raise
+            self.size_bytes += len(data)
+        return known
 
     def walk_all(self, file: PageBytes, row_groups: Iterable[int]) -> bytes | None:
         """Find the pages of all chunks of an object without page indexes, to record them; None if there are none.
@@ -175,7 +187,7 @@ class FilePages:
 
     def forget(self) -> None:
         """Forget where pages are. What other threads found stays theirs."""
-        self._locations, self.size_bytes = {}, 0
+        self._locations, self._recorded_pages, self.size_bytes = {}, None, 0
 
     def page_starts(self, file: PageBytes, row_group: int, leaf: int) -> list[int]:
         """Return the first row of each page of a leaf, and the number of rows behind them. Raises UnpagedError."""
@@ -266,6 +278,10 @@ class FilePages:
                 self._schemas.clear()  # other threads have what they need
             self._schemas[columns] = known
         return known
+
+
+def _raise(error: UnpagedError) -> bytes:
+    raise error
 
 
 class _Missing(NamedTuple):
