@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from lakebloom.errors import InvalidArgumentError
+from lakebloom.index.arguments import kind_of
 from lakebloom.lake.state import LakeState
 
 # Modules that only some methods need are imported where they are used, so that a lookup starts sooner.
@@ -41,9 +43,17 @@ class Erasing(LakeState):
         return self._erasure(name, partial(keys_of, given), column).plan()
 
     def report_erasure(self, report: ErasureReport, path: str | os.PathLike[str]) -> pathlib.Path:
-        """Write an HTML page about a plan, or about the check of one, and return its path."""
+        """Write an HTML page about a plan, or about the check of one, and return its path.
+
+        Raises InvalidArgumentError for anything else.
+        """
+        from lakebloom.index.erasure.records import ErasureReport
         from lakebloom.report.erasure_page import write_erasure_page
 
+        if not isinstance(report, ErasureReport):
+            raise InvalidArgumentError(
+                "report must be a plan or a check", found=kind_of(report), hint="lake.erasure_plan(name, keys)"
+            )
         return write_erasure_page(report, path)
 
     def _erasure(self, name: str, make_keys: MakeKeys, column: str | None) -> Erasure:

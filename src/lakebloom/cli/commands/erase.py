@@ -137,7 +137,7 @@ def _column_of(path: Path, name: str | None) -> list[str] | pa.ChunkedArray:
 
             names = pq.read_schema(path).names
             return pq.read_table(path, columns=[names[_place(path, names, name)]]).column(0)
-        with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
+        with pa.OSFile(str(path)) as source, pa.ipc.open_file(source) as reader:
             return reader.read_all().column(_place(path, reader.schema.names, name))
     except (OSError, UnicodeError, csv.Error, IndexError, pa.ArrowException) as error:
         raise _unreadable(path, error) from error
