@@ -25,7 +25,23 @@ from pyiceberg.manifest import (
     manifest_entry_schema_with_data_file,
 )
 from pyiceberg.typedef import Record
-from pyiceberg.types import DateType, IcebergType, IntegerType, ListType, LongType, NestedField, StringType, StructType
+from pyiceberg.types import (
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+    UUIDType,
+)
 
 from tests.tables.formats.delta.roaring_writer import roaring64
 
@@ -34,6 +50,9 @@ DATA, POSITIONS, EQUALITY = 0, 1, 2
 START_MS = 1_700_000_000_000
 _RESULTS: dict[str, IcebergType] = {
     "string": StringType(), "int": IntegerType(), "long": LongType(), "date": DateType(),
+    "float": FloatType(), "double": DoubleType(), "timestamp": TimestampType(), "timestamptz": TimestamptzType(),
+    "uuid": UUIDType(), "fixed[16]": FixedType(16), "fixed[4]": FixedType(4), "decimal(9, 2)": DecimalType(9, 2),
+    "decimal(20, 2)": DecimalType(20, 2),
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ Older and newer is said by sequence numbers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from lakebloom.tables.formats.iceberg.manifests import ListedFile
-    from lakebloom.tables.formats.iceberg.metadata import IcebergField, PartitionSpec, TableMetadata
+    from lakebloom.tables.formats.iceberg.metadata import IcebergField, TableMetadata
+    from lakebloom.tables.formats.iceberg.partition_values import Partition, Partitions
 
 __all__ = ["AppliedDeletes", "equality_columns"]
 
 _PUFFIN, _PARQUET = "puffin", "parquet"
-_Partition: TypeAlias = "tuple[int, tuple[tuple[int, str | None], ...]]"
 
 
 class AppliedDeletes:
@@ -37,7 +37,7 @@ class AppliedDeletes:
     def __init__(
         self,
         entries: Iterable[ListedFile],
-        specs: Mapping[int, PartitionSpec],
+        partitions: Partitions,
         columns: Mapping[int, EqualityColumn],
         name_mapping: str | None,
     ) -> None:
@@ -45,14 +45,13 @@ class AppliedDeletes:
         self._columns, self._name_mapping = columns, name_mapping
         self._vectors: dict[str, list[ListedFile]] = {}
         self._of_file: dict[str, list[ListedFile]] = {}
-        self._of_partition: dict[_Partition, list[ListedFile]] = {}
-        self._equality: dict[_Partition | None, list[ListedFile]] = {}
-        self._kept: dict[tuple[_Partition, int], tuple[EqualityDeletes, ...]] = {}
+        self._of_partition: dict[Partition, list[ListedFile]] = {}
+        self._equality: dict[Partition | None, list[ListedFile]] = {}
+        self._kept: dict[tuple[Partition, int], tuple[EqualityDeletes, ...]] = {}
         for entry in entries:
-            partition = entry.spec_id, entry.partition
+            partition = partitions.of(entry)
             if entry.content == EQUALITY_DELETES:
-                spec = specs.get(entry.spec_id)
-                everywhere = spec is None or spec.is_unpartitioned
+                everywhere = partitions.is_everywhere(entry.spec_id)
                 self._equality.setdefault(None if everywhere else partition, []).append(entry)
             elif entry.format == _PUFFIN:
                 self._vectors.setdefault(entry.referenced or "", []).append(entry)
@@ -62,11 +61,12 @@ class AppliedDeletes:
                 self._of_partition.setdefault(partition, []).append(entry)
         self._is_empty = not (self._vectors or self._of_file or self._of_partition or self._equality)
 
-    def of(self, data: ListedFile, constants: tuple[tuple[str, str | None], ...]) -> IcebergDeletes | None:
+    def of(
+        self, data: ListedFile, partition: Partition, constants: tuple[tuple[str, str | None], ...]
+    ) -> IcebergDeletes | None:
         """Return what deletes rows of a data file; None where nothing does. Raises DataFileError."""
         if self._is_empty:
             return None
-        partition = data.spec_id, data.partition
         vector = self._vector(data)
         positions: list[ListedFile] = []
         if vector is None:
@@ -75,7 +75,9 @@ class AppliedDeletes:
         equality = self._equality_of(partition, data.sequence_number)
         if vector is None and not positions and not equality:
             return None
-        unreadable = next((entry.uri for entry in self._applied(data) if entry.format not in (_PARQUET, _PUFFIN)), None)
+        unreadable = next(
+            (entry.uri for entry in self._applied(data, partition) if entry.format not in (_PARQUET, _PUFFIN)), None
+        )
         return IcebergDeletes(
             data.uri,
             vector,
@@ -99,7 +101,7 @@ class AppliedDeletes:
             )
         return VectorPlace(first.uri, first.offset, first.length, first.record_count)
 
-    def _equality_of(self, partition: _Partition, sequence_number: int) -> tuple[EqualityDeletes, ...]:
+    def _equality_of(self, partition: Partition, sequence_number: int) -> tuple[EqualityDeletes, ...]:
         key = partition, sequence_number
         if key not in self._kept:
             by_columns: dict[tuple[int, ...], list[str]] = {}
@@ -111,13 +113,12 @@ class AppliedDeletes:
             )
         return self._kept[key]
 
-    def _newer(self, partition: _Partition, sequence_number: int) -> Iterator[ListedFile]:
+    def _newer(self, partition: Partition, sequence_number: int) -> Iterator[ListedFile]:
         for entry in (*self._equality.get(None, ()), *self._equality.get(partition, ())):
             if entry.sequence_number > sequence_number:
                 yield entry
 
-    def _applied(self, data: ListedFile) -> Iterator[ListedFile]:
-        partition = data.spec_id, data.partition
+    def _applied(self, data: ListedFile, partition: Partition) -> Iterator[ListedFile]:
         for entry in (*self._of_file.get(data.uri, ()), *self._of_partition.get(partition, ())):
             if entry.sequence_number >= data.sequence_number:
                 yield entry

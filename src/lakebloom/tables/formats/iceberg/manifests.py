@@ -14,7 +14,6 @@ from lakebloom.storage.uri import from_decoded
 from lakebloom.tables.file_identity import is_object
 from lakebloom.tables.formats.iceberg.library import reading_metadata, require_pyiceberg
 from lakebloom.tables.formats.iceberg.metadata import read_bytes
-from lakebloom.tables.formats.iceberg.partition_values import value_to_json
 from lakebloom.tuning import REQUESTS
 
 if TYPE_CHECKING:
@@ -57,8 +56,9 @@ class ListedFile(NamedTuple):
     size_bytes: int
     record_count: int
     spec_id: int
-    partition: tuple[tuple[int, str | None], ...]
-    """The value of each partition field in JSON (``partition_values``), by the field's id; None is NULL."""
+    partition: tuple[tuple[int, str, Any], ...]
+    """The id of each partition field, the type that the manifest declares for it, and the value as the manifest holds
+    it. What that means is said by the table's partition spec (``partition_values``)."""
     sequence_number: int
     """When its rows, or its deletes, came into the table."""
     snapshot_id: int
@@ -166,9 +166,7 @@ def _listed_file(
         size_bytes=size,
         record_count=file[places["record_count"]],
         spec_id=manifest.spec_id,
-        partition=tuple(
-            (number, value_to_json(kind, values[place])) for place, (number, kind) in enumerate(partition_fields)
-        ),
+        partition=tuple((number, declared, values[place]) for place, (number, declared) in enumerate(partition_fields)),
         sequence_number=sequence_number,
         snapshot_id=snapshot_id,
         equality_ids=tuple(file[places["equality_ids"]] or ()),

@@ -10,7 +10,7 @@ from lakebloom.tables.column_mapping import ColumnMapping
 from lakebloom.tables.file_identity import LOGGED, TableFile
 from lakebloom.tables.formats.iceberg.applied_deletes import AppliedDeletes, equality_columns
 from lakebloom.tables.formats.iceberg.manifests import DATA
-from lakebloom.tables.formats.iceberg.partition_values import constants_of, identity_sources
+from lakebloom.tables.formats.iceberg.partition_values import Partitions, identity_sources
 from lakebloom.tables.formats.iceberg.schema import spark_schema
 from lakebloom.tables.formats.table_snapshot import DataFile
 from lakebloom.tables.name_mapping import names_of_ids
@@ -94,11 +94,10 @@ class IcebergSnapshot:
             return {}
         specs = self.metadata.specs
         entries = self._read(self._info)
+        columns = equality_columns(self.metadata)
+        partitions = Partitions(specs, {number: column.type for number, column in columns.items()})
         deletes = AppliedDeletes(
-            (entry for entry in entries if entry.content != DATA),
-            specs,
-            equality_columns(self.metadata),
-            self.name_mapping,
+            (entry for entry in entries if entry.content != DATA), partitions, columns, self.name_mapping
         )
         found: dict[str, DataFile] = {}
         for entry in entries:
@@ -116,8 +115,9 @@ class IcebergSnapshot:
                     found=entry.uri,
                     hint="rewrite the table's data files, or query the table with its own engine",
                 )
-            constants = constants_of(entry, specs[entry.spec_id])
+            partition = partitions.of(entry)
+            constants = partitions.constants(entry, partition)
             # Metadata has no time of a file. The snapshot that added it tells it from an earlier file of its name.
             file = TableFile(entry.uri, entry.size_bytes, entry.snapshot_id, LOGGED)
-            found[entry.uri] = DataFile(file, (), deletes.of(entry, constants), constants, entry.format)
+            found[entry.uri] = DataFile(file, (), deletes.of(entry, partition, constants), constants, entry.format)
         return found
