@@ -1,7 +1,8 @@
 """Avro files of a table's metadata, read by pyiceberg's reader over a decoder that trusts no byte.
 
 pyiceberg's compiled decoder does not check where the bytes end, and crashes the process on a damaged file. Its reader
-takes a file that was cut off for one that ends there, and a table would silently lose files, or their deletes.
+takes a file that was cut off for one that ends there, and a table would silently lose files, or their deletes. And a
+small file may claim any number of records: memory and time are bounded by what a file holds.
 """
 
 from __future__ import annotations
@@ -11,14 +12,21 @@ from typing import TYPE_CHECKING, Any
 from pyiceberg.avro.decoder import BinaryDecoder
 from pyiceberg.avro.file import AvroFile, Block
 from pyiceberg.avro.resolver import resolve_reader
+from pyiceberg.types import FixedType, ListType, MapType, StructType, UnknownType
+
+from lakebloom.tables.formats.iceberg.unpacking import unpacked
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
+    from pyiceberg.types import IcebergType
 
 __all__ = ["records"]
 
 _SYNC_BYTES = 16
 _MOST_INT_BYTES = 10
+_MOST_BLOCK_BYTES = 1 << 27
+_MOST_FILE_BYTES = 1 << 29
+"""Unpacked. Writers begin another manifest after 8 MB, and another block after some kilobytes or with each entry."""
 
 
 def records(data: bytes, schema: Schema, **options: Any) -> AvroFile[Any]:
@@ -37,6 +45,8 @@ class _StrictFile(AvroFile[Any]):
         self.decoder = _Decoder(data)
         self.header = self._read_header()
         self.schema = self.header.get_schema()
+        _require_bytes(self.schema.as_struct())
+        self._unpacked_bytes = 0
         assert self.read_schema is not None
         self.reader = resolve_reader(self.schema, self.read_schema, self.read_types, self.read_enums)
 
@@ -56,11 +66,34 @@ class _StrictFile(AvroFile[Any]):
         data = self.decoder.read_bytes()
         codec = self.header.compression_codec()
         if codec is not None:
-            data = codec.decompress(data)
-        if count < 0:
-            raise ValueError(f"a block of {count} records")
+            data = unpacked(codec, data, min(_MOST_BLOCK_BYTES, _MOST_FILE_BYTES - self._unpacked_bytes))
+        self._unpacked_bytes += len(data)
+        if not 0 <= count <= len(data):
+            raise ValueError(f"a block of {count} records in {len(data)} bytes")
         self.block = Block(reader=self.reader, block_records=count, block_decoder=_Decoder(data))
         return count
+
+
+def _require_bytes(kind: IcebergType) -> None:
+    """Raise ValueError for a list or a map of what takes no bytes: any number of it would fit into any file."""
+    if isinstance(kind, StructType):
+        for field in kind.fields:
+            _require_bytes(field.field_type)
+    elif isinstance(kind, ListType):
+        if kind.element_required and _takes_nothing(kind.element_type):
+            raise ValueError(f"a list of {kind.element_type}")
+        _require_bytes(kind.element_type)
+    elif isinstance(kind, MapType):
+        if kind.value_required and _takes_nothing(kind.key_type) and _takes_nothing(kind.value_type):
+            raise ValueError(f"a map of {kind.key_type} and {kind.value_type}")
+        _require_bytes(kind.key_type)
+        _require_bytes(kind.value_type)
+
+
+def _takes_nothing(kind: IcebergType) -> bool:
+    if isinstance(kind, StructType):
+        return all(field.required and _takes_nothing(field.field_type) for field in kind.fields)
+    return isinstance(kind, UnknownType) or (isinstance(kind, FixedType) and not len(kind))
 
 
 class _Decoder(BinaryDecoder):
