@@ -122,6 +122,52 @@ def test_a_vector_takes_the_place_of_position_deletes(tmp_path: Path) -> None:
     assert keys(indexes, "k = 99", timestamp="2023-11-14T22:13:22+00:00") == [99]
 
 
+@pytest.mark.parametrize("alone", [True, False])
+def test_position_deletes_that_a_vector_took_the_place_of_are_not_read(tmp_path: Path, alone: bool) -> None:
+    table = plain(tmp_path / "t", version=3)
+    data = table.data(rows(0, 1, 2))
+    table.commit(data)
+    old = table.positions({data.path: [0]}, data, alone=alone)
+    old.format = "AVRO"
+    table.commit(old)
+    indexes = IcebergIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    with pytest.raises(DataFileError, match="not Parquet"):
+        keys(indexes)
+    table.commit(table.vector([0, 1], data))
+    assert keys(indexes) == [2]
+    # Equality deletes are no part of a vector.
+    other = table.equality(pa.table([[2]], schema=pa.schema([with_id("k", pa.int64(), 1)])), [1])
+    other.format = "ORC"
+    table.commit(other)
+    with pytest.raises(DataFileError, match="not Parquet"):
+        keys(indexes)
+
+
+def test_a_vector_of_no_file_is_an_error(tmp_path: Path) -> None:
+    """Nobody knows which rows it deletes, and they would come back."""
+    table = plain(tmp_path / "t", version=3)
+    data = table.data(rows(0, 1, 2))
+    table.commit(data)
+    indexes = IcebergIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    vector = table.vector([0], data)
+    vector.referenced = None
+    table.commit(vector)
+    with pytest.raises(DataFileError, match="does not say of which file"):
+        keys(indexes)
+
+
+def test_equality_deletes_by_no_column_are_an_error(tmp_path: Path) -> None:
+    table = plain(tmp_path / "t")
+    table.commit(table.data(rows(1, 2)))
+    indexes = IcebergIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    table.commit(table.equality(pa.table([[1]], schema=pa.schema([with_id("k", pa.int64(), 1)])), []))
+    with pytest.raises(DataFileError, match="does not say by which columns"):
+        keys(indexes)
+
+
 def test_damaged_deletes_are_errors_and_rows_do_not_come_back(tmp_path: Path) -> None:
     table = plain(tmp_path / "t", version=3)
     files = [table.data(rows(1, 2)) for _ in range(3)]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["AppliedDeletes", "equality_columns"]
 
 _PUFFIN, _PARQUET = "puffin", "parquet"
+_HINT = "query the table with its own engine to see whether it can read it"
 
 
 class AppliedDeletes:
@@ -54,7 +55,7 @@ class AppliedDeletes:
                 everywhere = partitions.is_everywhere(entry.spec_id)
                 self._equality.setdefault(None if everywhere else partition, []).append(entry)
             elif entry.format == _PUFFIN:
-                self._vectors.setdefault(entry.referenced or "", []).append(entry)
+                self._vectors.setdefault(_referenced(entry), []).append(entry)
             elif entry.referenced is not None:
                 self._of_file.setdefault(entry.referenced, []).append(entry)
             else:
@@ -68,16 +69,12 @@ class AppliedDeletes:
         if self._is_empty:
             return None
         vector = self._vector(data)
-        positions: list[ListedFile] = []
-        if vector is None:
-            named = (*self._of_file.get(data.uri, ()), *self._of_partition.get(partition, ()))
-            positions = [entry for entry in named if entry.sequence_number >= data.sequence_number]
+        positions = self._positions(data, partition) if vector is None else []
         equality = self._equality_of(partition, data.sequence_number)
         if vector is None and not positions and not equality:
             return None
-        unreadable = next(
-            (entry.uri for entry in self._applied(data, partition) if entry.format not in (_PARQUET, _PUFFIN)), None
-        )
+        applied = (*positions, *self._newer(partition, data.sequence_number))
+        unreadable = next((entry.uri for entry in applied if entry.format != _PARQUET), None)
         return IcebergDeletes(
             data.uri,
             vector,
@@ -88,6 +85,10 @@ class AppliedDeletes:
             unreadable,
         )
 
+    def _positions(self, data: ListedFile, partition: Partition) -> list[ListedFile]:
+        named = (*self._of_file.get(data.uri, ()), *self._of_partition.get(partition, ()))
+        return [entry for entry in named if entry.sequence_number >= data.sequence_number]
+
     def _vector(self, data: ListedFile) -> VectorPlace | None:
         found = [each for each in self._vectors.get(data.uri, ()) if each.sequence_number >= data.sequence_number]
         if not found:
@@ -97,7 +98,7 @@ class AppliedDeletes:
             raise DataFileError(
                 f"{data.uri} must have one deletion vector at a known place",
                 found=f"{len(found)} vectors, the first in {first.uri}",
-                hint="query the table with its own engine to see whether it can read it",
+                hint=_HINT,
             )
         return VectorPlace(first.uri, first.offset, first.length, first.record_count)
 
@@ -106,6 +107,8 @@ class AppliedDeletes:
         if key not in self._kept:
             by_columns: dict[tuple[int, ...], list[str]] = {}
             for entry in self._newer(partition, sequence_number):
+                if not entry.equality_ids:
+                    raise DataFileError(f"{entry.uri} deletes rows and does not say by which columns", hint=_HINT)
                 by_columns.setdefault(tuple(sorted(entry.equality_ids)), []).append(entry.uri)
             self._kept[key] = tuple(
                 EqualityDeletes(tuple(self._column(number) for number in ids), tuple(files))
@@ -118,20 +121,20 @@ class AppliedDeletes:
             if entry.sequence_number > sequence_number:
                 yield entry
 
-    def _applied(self, data: ListedFile, partition: Partition) -> Iterator[ListedFile]:
-        for entry in (*self._of_file.get(data.uri, ()), *self._of_partition.get(partition, ())):
-            if entry.sequence_number >= data.sequence_number:
-                yield entry
-        yield from self._newer(partition, data.sequence_number)
-
     def _column(self, number: int) -> EqualityColumn:
         found = self._columns.get(number)
         if found is None:
             raise DataFileError(
                 f"rows are deleted by column {number}, which no schema of the table has",
-                hint="query the table with its own engine to see whether it can read it",
+                hint=_HINT,
             )
         return found
+
+
+def _referenced(vector: ListedFile) -> str:
+    if vector.referenced is None:
+        raise DataFileError(f"{vector.uri} deletes rows and does not say of which file", hint=_HINT)
+    return vector.referenced
 
 
 def equality_columns(metadata: TableMetadata) -> dict[int, EqualityColumn]:
