@@ -102,6 +102,18 @@ def test_metadata_of_other_catalogs_by_the_highest_number(tmp_path: Path) -> Non
         opened(tmp_path / "other").newest()
 
 
+@pytest.mark.parametrize("hint", ["", " \n"])
+def test_a_hint_that_was_not_written_yet_is_no_hint(tmp_path: Path, hint: str) -> None:
+    """Hadoop's catalog writes it after the version, and not in one step."""
+    table = small(tmp_path / "t")
+    table.commit(table.data(rows(3)))
+    (tmp_path / "t/metadata/version-hint.text").write_text(hint)
+    assert opened(tmp_path / "t").newest().version == table.current
+    (tmp_path / "t/metadata/version-hint.text").write_text("../v1")
+    with pytest.raises(DataFileError, match=r"version-hint\.text"):
+        opened(tmp_path / "t").newest()
+
+
 def test_snapshots_by_id_and_time(tmp_path: Path) -> None:
     table = small(tmp_path / "t")
     first = table.current

@@ -115,9 +115,11 @@ def _hinted(storage: Storage, options: Mapping[str, str]) -> str | None:
     except NotFoundError:
         return None
     text = bytes(data[:_MOST_HINT_BYTES]).decode("ascii", "replace").strip()
+    if not text:
+        return None  # it is being written
     if text.isdigit() and len(text) <= 18:
         names = [form.format(int(text)) for form in _FORMS]
-    elif text and "/" not in text and text.isprintable():  # pyiceberg takes names, too
+    elif "/" not in text and text.isprintable():  # pyiceberg takes names, too
         names = [text if text.endswith(MARKER_FILES) else f"{text}.metadata.json"]
     else:
         raise DataFileError(
