@@ -371,3 +371,35 @@ def test_a_version_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(findings, "retained_history", changing)
     plan = indexes.open().erasure_plan(NAME, [1, 2])
     assert (plan.version, plan.rows, plan.files_gone) == (2, 1, 1)
+
+
+@pytest.mark.parametrize("case", ["restore", "gap"])
+def test_a_file_of_versions_without_the_column_is_read(tmp_path: Path, case: str) -> None:
+    """The log of the versions that had both the file and the column is gone."""
+    model = Model(tmp_path / "t", mode="name")
+    key = model.columns[0]
+    indexes = DeltaIndexes(tmp_path, tmp_path / "t")
+    model.append([{key.physical: 1}])
+    if case == "gap":
+        model.hand.checkpoint()
+    model.append([{key.physical: 7}])
+    held = model.files[-1]
+    if case == "restore":
+        model.drop_file(held)
+        model.hand.checkpoint()
+    indexes.create(key.name)
+    model.columns = [each for each in model.columns if each is not key]
+    model.alter()
+    if case == "restore":
+        model.restore(2)
+        model.hand.forget(0, 1, 2)
+    else:
+        model.append([{}])
+        model.hand.checkpoint()
+        model.hand.forget(0, 2, 3)
+    with indexes.open() as lake:
+        plan = lake.erasure_plan(NAME, [7])
+        assert (plan.rows, plan.rows_hidden, plan.problems) == (0, 1, ())
+        for evidence in ("data", "index"):
+            assert not plan.check(evidence).erased  # type: ignore[arg-type]
+        assert lake.erasure_plan(NAME, [8]).check().erased

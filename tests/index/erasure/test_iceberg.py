@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from lakebloom import col
 from lakebloom.index.erasure.steps import table_name
 from lakebloom.tables.formats.iceberg.history import iceberg_history
 from lakebloom.tables.formats.iceberg.table import IcebergTable, Source
-from tests.index.iceberg_lake import NAME, IcebergIndexes, Model
+from tests.index.iceberg_lake import NAME, Column, IcebergIndexes, Model
 from tests.index.laws.test_iceberg import History
 
 if TYPE_CHECKING:
@@ -101,3 +102,74 @@ def test_statements_name_the_table_of_a_catalog(tmp_path: Path) -> None:
     assert table_name(record) == f"iceberg.`{tmp_path / 't'}`"
     named = msgspec.structs.replace(record.snapshot, catalog="lake.shop.events")
     assert table_name(msgspec.structs.replace(record, snapshot=named)) == "`lake`.`shop`.`events`"
+
+
+def row(key: int) -> dict[int, Any]:
+    return {1: key, 2: f"s{key}", 3: "a"}
+
+
+def without_k(model: Model) -> None:
+    """Drop the column."""
+    model.columns = [each for each in model.columns if each.name != "k"]
+    model.alter()
+
+
+def test_the_current_snapshot_is_also_read_with_its_own_columns(tmp_path: Path) -> None:
+    model = Model(tmp_path / "t")
+    model.append([row(1)])
+    model.append([row(7)])
+    with_key = model.hand.current
+    model.remove(next(file for file in model.files if file.rows[0][1] == 7))
+    indexes = IcebergIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    lake = indexes.open()
+    without_k(model)
+    model.hand.roll_back(with_key)
+    assert lake.lookup(NAME, col("k") == 7, version=with_key).num_rows == 1
+    plan = lake.erasure_plan(NAME, [7])
+    assert (plan.rows, plan.rows_hidden, plan.versions_holding, plan.versions) == (0, 1, 1, 3)
+    for report in (plan.check(), plan.check("index")):
+        assert not report.erased
+        assert [file.state for file in report.held_by] == ["current"]
+    model.expire(set())  # no other snapshot has the column
+    assert [each.rows for each in lake.erasure_plan(NAME, [7]).check().snapshots] == [0, 1]
+    assert not lake.erasure_plan(NAME, [8]).check().problems
+
+
+def test_a_file_of_snapshots_without_the_column_is_read(tmp_path: Path) -> None:
+    model = Model(tmp_path / "t")
+    model.append([row(1)])
+    tagged = model.hand.current
+    model.append([row(7)])
+    held = model.files[-1].entry.path
+    indexes = IcebergIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    lake = indexes.open()
+    without_k(model)
+    model.append([{2: "x", 3: "a"}])
+    model.expire({tagged})
+    for report in (lake.erasure_plan(NAME, [7]), lake.erasure_plan(NAME, [7]).check()):
+        assert [(file.path, file.state, file.rows, file.rows_hidden) for file in report.held_by] == [
+            (held, "current", 0, 1)
+        ]
+        assert not report.problems
+    assert not lake.erasure_plan(NAME, [7]).check().erased
+
+
+def test_a_default_is_not_what_a_file_holds(tmp_path: Path) -> None:
+    """A file of snapshots before a column with a default was added does not hold that default."""
+    model = Model(tmp_path / "t", version=3)
+    model.append([row(1)])
+    old = model.files[-1]
+    model.remove(old)
+    model.columns.append(Column(9, "d", "int", 7))
+    model.alter()
+    model.append([{**row(2), 9: 3}])
+    indexes = IcebergIndexes(tmp_path, tmp_path / "t")
+    indexes.create("d")
+    lake = indexes.open()
+    assert lake.erasure_plan(NAME, [7]).check().erased
+    model.expire(set())
+    assert Path(old.entry.path).exists()
+    assert lake.erasure_plan(NAME, [7]).check().erased
+    assert not lake.erasure_plan(NAME, [3]).check().erased

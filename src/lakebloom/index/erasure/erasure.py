@@ -158,7 +158,7 @@ class Erasure:
             "files": summary.newest_files,
             "rows": summary.newest_rows,
             "rows_hidden": summary.newest_hidden,
-            "versions": len(found.history.versions) if is_logged else None,
+            "versions": len({each.version for each in found.history.versions}) if is_logged else None,
             "versions_holding": summary.holding,
             "files_retained": found.files + found.leftover_files,
             "files_read": found.files_read,

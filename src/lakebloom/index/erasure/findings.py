@@ -7,7 +7,7 @@ deletes of the file in that version.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -78,7 +78,7 @@ def find(
     history = retained_history(table, options)
     readings, distinct = readings_of(table, history, column)
     found = Findings(table, history, readings)
-    by_reading = _by_reading(history, readings)
+    by_reading, outside = _by_reading(history, readings)
     spans: dict[str, list[RetainedFile]] = {}
     for file in history.files:
         spans.setdefault(file.data_file.file.uri, []).append(file)
@@ -90,30 +90,51 @@ def find(
     if newest_place is None:
         found.problems.append(f"no retained version has the column {format_name(column.path)}: nothing was read")
     for reading in distinct:
-        data_files = by_reading.get(reading.place, {})
         extra = leftovers if reading.place == newest_place else []
-        for hits in _search(found, reading, keys, options, index, data_files, extra):
-            if hits.file.uri in data_files:
-                is_current = any(span.last == newest for span in spans[hits.file.uri])
-                _note(found, hits, spans[hits.file.uri], options, is_current=is_current)
-            else:
-                _note_leftover(found, hits)
+        certain = _search(found, reading, keys, options, index, by_reading.get(reading.place, {}), [])
+        loose = _search(found, reading.in_files(), keys, options, None, outside.get(reading.place, {}), extra)
+        for is_loose, hits_of_files in ((False, certain), (True, loose)):
+            for hits in hits_of_files:
+                known = spans.get(hits.file.uri)
+                if known is None:
+                    _note_leftover(found, hits)
+                else:
+                    is_current = any(span.last == newest for span in known)
+                    _note(found, hits, known, options, is_current=is_current, is_loose=is_loose)
     return found
 
 
-def _by_reading(history: TableHistory, readings: list[ColumnReading | None]) -> dict[int, dict[str, DataFile]]:
-    """Return the files to read by each way of reading, which is named by its place: the newest that a file has."""
+_FilesByReading: TypeAlias = "dict[int, dict[str, DataFile]]"
+"""Files by the ways to read them, which are named by their places."""
+
+
+def _by_reading(history: TableHistory, readings: list[ColumnReading | None]) -> tuple[_FilesByReading, _FilesByReading]:
+    """Return the files by the newest way of reading that a version with the file has; and those of other versions.
+
+    A file that only versions without the column have may still hold it. It is read as the nearest version before them
+    reads the column, or else as the first one after them.
+    """
     last_with, last = [], -1
     for place, reading in enumerate(readings):
         last = last if reading is None else place
         last_with.append(last)
-    chosen: dict[str, tuple[int, DataFile]] = {}
+    first_with = next((place for place, reading in enumerate(readings) if reading is not None), -1)
+    if first_with < 0:
+        return {}, {}
+    inside: dict[str, tuple[int, DataFile]] = {}
+    outside: dict[str, tuple[int, DataFile]] = {}
     for file in history.files:
         place = last_with[file.last]
+        chosen = inside if place >= file.first else outside
         uri = file.data_file.file.uri
-        if place >= file.first and place > chosen.get(uri, (-1,))[0]:
+        if place > chosen.get(uri, (-2,))[0]:
             chosen[uri] = place, file.data_file
-    found: dict[int, dict[str, DataFile]] = {}
+    alone = {uri: (max(place, first_with), each) for uri, (place, each) in outside.items() if uri not in inside}
+    return _grouped(inside, readings), _grouped(alone, readings)
+
+
+def _grouped(chosen: dict[str, tuple[int, DataFile]], readings: list[ColumnReading | None]) -> _FilesByReading:
+    found: _FilesByReading = {}
     for uri, (place, data_file) in chosen.items():
         reading = readings[place]
         assert reading is not None
@@ -150,10 +171,17 @@ def _search(
 
 
 def _note(
-    found: Findings, hits: FileHits, spans: list[RetainedFile], options: Mapping[str, str], *, is_current: bool
+    found: Findings,
+    hits: FileHits,
+    spans: list[RetainedFile],
+    options: Mapping[str, str],
+    *,
+    is_current: bool,
+    is_loose: bool,
 ) -> None:
+    """``is_loose`` is said of a file that no version with the column has: nobody else reads the column there."""
     if hits.matches is None:
-        if is_current:
+        if is_current and (hits.is_gone or not is_loose):
             raise (NotFoundError if hits.is_gone else DataFileError)(
                 f"a file of the newest version cannot be read: {hits.file.uri}", found=hits.problem
             )

@@ -5,7 +5,8 @@ A directory has the present only. A table with a log has every version that its 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -29,6 +30,7 @@ __all__ = ["ColumnReading", "readings_of", "retained_history", "unreferenced_fil
 
 _SUFFIX = ".parquet"
 _LOG = "_delta_log/"
+_DEFAULTS = frozenset({"EXISTS_DEFAULT", "CURRENT_DEFAULT", "iceberg.initial-default"})
 
 
 def retained_history(table: CurrentTable, options: Mapping[str, str]) -> TableHistory:
@@ -68,6 +70,22 @@ class ColumnReading(NamedTuple):
     kind: str
     place: int
     """The place of this version in the history."""
+
+    def in_files(self) -> ColumnReading:
+        """Return how to find only what files hold themselves: no default, and no value that a log has for a file.
+
+        It reads files of which no version says what the column means in them.
+        """
+        record = self.table.record
+        if record.snapshot is None:
+            return self
+        columns = record.partition_columns
+        if record.snapshot.format == "delta":  # Iceberg says for each file which values are not in it
+            columns = tuple(name for name in columns if name != self.path[0])
+        plain = msgspec.structs.replace(
+            record, schema_json=_without_defaults(record.schema_json or ""), partition_columns=columns
+        )
+        return self._replace(table=CurrentTable(plain))
 
 
 def readings_of(
@@ -124,3 +142,14 @@ def _record(table: TableRecord, version: RetainedVersion) -> TableRecord:
             table.snapshot, table_id=version.table_id, version=version.version, mapping=version.mapping
         ),
     )
+
+
+def _without_defaults(schema_json: str) -> str:
+    """Return a schema in JSON whose fields have no defaults: what a file does not hold is then NULL."""
+    return json.dumps(_stripped(json.loads(schema_json)))
+
+
+def _stripped(part: Any) -> Any:
+    if isinstance(part, dict):
+        return {name: _stripped(value) for name, value in part.items() if name not in _DEFAULTS}
+    return [_stripped(value) for value in part] if isinstance(part, list) else part

@@ -82,8 +82,8 @@ class Summary:
 
     @property
     def holding(self) -> int:
-        """How many versions hold keys."""
-        return int(np.count_nonzero(self._files[:-1]))
+        """How many versions hold keys. One may be there twice, with different columns."""
+        return len({self._history.versions[place].version for place in np.flatnonzero(self._files[:-1]).tolist()})
 
     def versions(self) -> list[KeyVersions]:
         """Return the versions that hold keys, the newest first; neighbours that have the same files are one record."""

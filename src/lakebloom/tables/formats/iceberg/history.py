@@ -19,12 +19,16 @@ _DELETE_MODE = "write.delete.mode"
 def iceberg_history(table: IcebergTable) -> TableHistory:
     """Return the retained snapshots in the order of their times; the current one, with its schema now, is the last.
 
+    The current one is there twice if its own schema is another one: who asks for it by its id reads it with that.
     How long snapshots are kept is said by who expires them, so no times are known. Raises the errors of reading any of
     them: of what cannot be read nothing can be proven.
     """
     newest = table.newest()
     others = sorted(newest.metadata.snapshots, key=lambda each: (each.timestamp_ms, each.snapshot_id))
     snapshots = [table.at(each.snapshot_id) for each in others if each.snapshot_id != newest.version]
+    info = newest.metadata.current_snapshot
+    if info is not None and info.schema_id not in (None, newest.metadata.current_schema_id):
+        snapshots.append(table.at(info.snapshot_id))
     recorder = _Recorder()
     for snapshot in (*snapshots, newest):
         recorder.add(snapshot)
