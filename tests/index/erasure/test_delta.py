@@ -403,3 +403,22 @@ def test_a_file_of_versions_without_the_column_is_read(tmp_path: Path, case: str
         for evidence in ("data", "index"):
             assert not plan.check(evidence).erased  # type: ignore[arg-type]
         assert lake.erasure_plan(NAME, [8]).check().erased
+
+
+def test_the_directory_of_a_leftover_may_name_its_key(tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    rows = pa.table({"k": [1, 7], "v": ["a", "b"]})
+    write_deltalake(str(table), rows)
+    indexes = DeltaIndexes(tmp_path, table)
+    indexes.create("k")
+    # The column of an index becomes one of the partitions only when the table is replaced.
+    write_deltalake(str(table), rows, mode="overwrite", schema_mode="overwrite", partition_by=["k"])
+    with indexes.open() as lake:
+        assert lake.erasure_plan(NAME, [9]).check().erased
+        (table / "k=9").mkdir()
+        pq.write_table(pa.table({"v": ["x", "y"]}), table / "k=9/left.parquet")
+        pq.write_table(pa.table({"k": [10], "v": ["x"]}), table / "left.parquet")
+        for key, name, rows in ((9, "k=9/left.parquet", 2), (10, "left.parquet", 1)):
+            check = lake.erasure_plan(NAME, [key]).check()
+            assert [(file.path, file.rows_hidden) for file in check.held_by] == [(str(table / name), rows)]
+        assert lake.erasure_plan(NAME, [11]).check().erased

@@ -173,3 +173,23 @@ def test_a_default_is_not_what_a_file_holds(tmp_path: Path) -> None:
     assert Path(old.entry.path).exists()
     assert lake.erasure_plan(NAME, [7]).check().erased
     assert not lake.erasure_plan(NAME, [3]).check().erased
+
+
+def test_leftovers_hold_their_keys_whatever_the_partitions_are(tmp_path: Path) -> None:
+    model = Model(tmp_path / "t")
+    model.append([row(1)])
+    model.append([row(7)])
+    left = model.files[-1]
+    indexes = IcebergIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    lake = indexes.open()
+    model.remove(left)
+    model.delete_equal([1], [(8,)], None)
+    model.expire(set())
+    deleting = model.deletes[-1].path
+    model.hand.partitioned([{"name": "k", "transform": "identity", "source-id": 1, "field-id": 1005, "result": "int"}])
+    for key, path in ((7, left.entry.path), (8, deleting)):
+        check = lake.erasure_plan(NAME, [key]).check()
+        assert not check.erased
+        assert [file.path for file in check.held_by] == [path]
+    assert lake.erasure_plan(NAME, [9]).check().erased

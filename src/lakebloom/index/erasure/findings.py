@@ -16,6 +16,8 @@ from lakebloom.index.erasure.retained import readings_of, retained_history, unre
 from lakebloom.index.erasure.search import KeySearch
 from lakebloom.tables.columns import format_name
 from lakebloom.tables.formats.table_snapshot import DataFile
+from lakebloom.tables.listing.glob import fixed_part
+from lakebloom.tables.listing.partitions import partition_names, partition_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -91,8 +93,9 @@ def find(
         found.problems.append(f"no retained version has the column {format_name(column.path)}: nothing was read")
     for reading in distinct:
         extra = leftovers if reading.place == newest_place else []
-        certain = _search(found, reading, keys, options, index, by_reading.get(reading.place, {}), [])
-        loose = _search(found, reading.in_files(), keys, options, None, outside.get(reading.place, {}), extra)
+        named, unnamed = _by_directory(reading, extra)
+        certain = _search(found, reading, keys, options, index, by_reading.get(reading.place, {}), named)
+        loose = _search(found, reading.in_files(), keys, options, None, outside.get(reading.place, {}), unnamed)
         for is_loose, hits_of_files in ((False, certain), (True, loose)):
             for hits in hits_of_files:
                 known = spans.get(hits.file.uri)
@@ -142,6 +145,29 @@ def _grouped(chosen: dict[str, tuple[int, DataFile]], readings: list[ColumnReadi
     return found
 
 
+def _by_directory(reading: ColumnReading, files: list[TableFile]) -> tuple[list[DataFile], list[DataFile]]:
+    """Return the leftovers whose directory names the value of the column, as Delta's may, and all others.
+
+    The others have no values but those in them: which an Iceberg file has besides, only its manifest says.
+    """
+    record, name = reading.table.record, reading.path[0]
+    plain = [DataFile(file, constants=()) for file in files]
+    if record.snapshot is None or record.snapshot.format != "delta" or name not in record.partition_columns:
+        return [], plain
+    physical = record.schema.physical[name,].path[0]
+    root = [fixed_part(record.locations[0])]
+    named, unnamed = [], []
+    for each in plain:
+        known = partition_names(each.file.uri, root)
+        written = next((one for one in known if one.lower() in (physical.lower(), name.lower())), None)
+        if written is None:
+            unnamed.append(each)
+        else:
+            value = partition_values(each.file.uri, root, [written])[written]
+            named.append(DataFile(each.file, ((physical, value),)))
+    return named, unnamed
+
+
 def _search(
     found: Findings,
     reading: ColumnReading,
@@ -149,7 +175,7 @@ def _search(
     options: Mapping[str, str],
     index: Snapshot | None,
     data_files: Mapping[str, DataFile],
-    extra: list[TableFile],
+    extra: list[DataFile],
 ) -> Iterator[FileHits]:
     """Yield what the files of one way of reading hold."""
     if not data_files and not extra:
@@ -163,9 +189,11 @@ def _search(
         )
         return
     is_logged = reading.table.record.snapshot is not None
-    known = {**data_files, **{file.uri: DataFile(file) for file in extra}} if is_logged else None
+    known = {**data_files, **{each.file.uri: each for each in extra}} if is_logged else None
     search = KeySearch(reading.table, reading.path, in_type, options, known)
-    reads = search.reads(index, sorted(each.file for each in data_files.values())) + search.reads(None, extra)
+    reads = search.reads(index, sorted(each.file for each in data_files.values())) + search.reads(
+        None, [each.file for each in extra]
+    )
     found.files_read += len(reads)
     yield from search.run(reads)
 
