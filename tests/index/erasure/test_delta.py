@@ -422,3 +422,20 @@ def test_the_directory_of_a_leftover_may_name_its_key(tmp_path: Path) -> None:
             check = lake.erasure_plan(NAME, [key]).check()
             assert [(file.path, file.rows_hidden) for file in check.held_by] == [(str(table / name), rows)]
         assert lake.erasure_plan(NAME, [11]).check().erased
+
+
+def test_an_odd_leftover_is_a_problem(tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    write_deltalake(str(table), pa.table({"k": [1, 2], "v": ["a", "b"]}))
+    indexes = DeltaIndexes(tmp_path, table)
+    indexes.create("k")
+    pq.write_table(pa.table({"k": ["seven"], "v": ["x"]}), table / "of-an-older-schema.parquet")
+    (table / "junk.parquet").write_bytes(b"PAR1" * 9)
+    with indexes.open() as lake:
+        check = lake.erasure_plan(NAME, [7]).check()
+    assert not check.erased
+    assert sorted(name for name in ("of-an-older-schema", "junk") for each in check.problems if name in each) == [
+        "junk",
+        "of-an-older-schema",
+    ]
+    assert "not proven" in check.verdict()

@@ -5,14 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from lakebloom import col
+from lakebloom.errors import UnsupportedSourceError
 from lakebloom.index.erasure.steps import table_name
 from lakebloom.tables.formats.iceberg.history import iceberg_history
 from lakebloom.tables.formats.iceberg.table import IcebergTable, Source
 from tests.index.iceberg_lake import NAME, Column, IcebergIndexes, Model
 from tests.index.laws.test_iceberg import History
+from tests.tables.formats.iceberg.hand_table import HandTable, column, with_id
 
 if TYPE_CHECKING:
     from lakebloom.index.erasure.records import ErasureReport
@@ -193,3 +197,39 @@ def test_leftovers_hold_their_keys_whatever_the_partitions_are(tmp_path: Path) -
         assert not check.erased
         assert [file.path for file in check.held_by] == [path]
     assert lake.erasure_plan(NAME, [9]).check().erased
+
+
+def test_a_file_of_another_format_in_an_old_snapshot_is_a_problem(tmp_path: Path) -> None:
+    model = Model(tmp_path / "t")
+    model.append([row(1)])
+    entry = model.write([row(7)])
+    entry.format = "ORC"
+    model.hand.commit(entry)
+    model.remember()
+    indexes = IcebergIndexes(tmp_path, tmp_path / "t")
+    model.remove(model.files[-1])
+    indexes.create("k")
+    check = indexes.open().erasure_plan(NAME, [7]).check()
+    assert not check.erased
+    assert len(check.problems) == 1
+    assert entry.path in check.problems[0]
+    model.hand.commit(entry)
+    model.remember()
+    with pytest.raises(UnsupportedSourceError):
+        indexes.open().erasure_plan(NAME, [7])
+
+
+def test_statistics_of_partitions_are_not_rows(tmp_path: Path) -> None:
+    """Their columns have the ids 1, 2, 3 …, as the columns of the table may have."""
+    hand = HandTable(tmp_path / "t", [column(1, "s", "string"), column(3, "k", "long")])
+    kinds = [with_id("s", pa.string(), 1), with_id("k", pa.int64(), 3)]
+    hand.commit(hand.data(pa.table([["x"], [1]], schema=pa.schema(kinds))))
+    indexes = IcebergIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    partition = pa.struct([with_id("p", pa.string(), 1000)])
+    statistics = pa.schema(
+        [with_id("partition", partition, 1), with_id("spec_id", pa.int32(), 2), with_id("records", pa.int64(), 3)]
+    )
+    rows = pa.table([pa.array([{"p": "a"}], partition), pa.array([0], pa.int32()), pa.array([2])], schema=statistics)
+    pq.write_table(rows, tmp_path / "t/metadata/partition-stats-1.parquet")
+    assert indexes.open().erasure_plan(NAME, [2]).check().erased

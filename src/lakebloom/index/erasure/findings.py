@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from lakebloom.errors import DataFileError, LakebloomError, NotFoundError
+from lakebloom.errors import DataFileError, LakebloomError, NotFoundError, StorageError
 from lakebloom.index.erasure.retained import readings_of, retained_history, unreferenced_files
 from lakebloom.index.erasure.search import KeySearch
 from lakebloom.tables.columns import format_name
@@ -210,6 +210,8 @@ def _note(
     """``is_loose`` is said of a file that no version with the column has: nobody else reads the column there."""
     if hits.matches is None:
         if is_current and (hits.is_gone or not is_loose):
+            if not isinstance(hits.error, (DataFileError, StorageError)) and hits.error is not None:
+                raise hits.error
             raise (NotFoundError if hits.is_gone else DataFileError)(
                 f"a file of the newest version cannot be read: {hits.file.uri}", found=hits.problem
             )

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["ColumnReading", "readings_of", "retained_history", "unreferenced_files"]
 
 _SUFFIX = ".parquet"
-_LOG = "_delta_log/"
+_OWN = {"delta": "_delta_log/", "iceberg": "metadata/"}
+"""Where a format keeps its own files. Some are Parquet files too, with columns of their own."""
 _DEFAULTS = frozenset({"EXISTS_DEFAULT", "CURRENT_DEFAULT", "iceberg.initial-default"})
 
 
@@ -50,13 +51,15 @@ def unreferenced_files(table: CurrentTable, known: Collection[str], options: Map
     """Return the Parquet files below a table with a log that no retained version has, changes of rows included.
 
     Such files are left by writes that failed, by versions whose log is gone, and by change data feeds. The files of
-    Iceberg's equality deletes are among them: they hold the values that they delete.
+    Iceberg's equality deletes are among them: they hold the values that they delete. The files of the log are not:
+    its checkpoints, and Iceberg's statistics of partitions, whose columns have ids of their own.
     """
     if table.record.snapshot is None:
         return []
     root = fixed_part(table.record.locations[0])
     storage = open_storage(root, {} if root.startswith("file:") else options)
-    listed = (each for each in storage.list("") if each.path.endswith(_SUFFIX) and not each.path.startswith(_LOG))
+    own = _OWN[table.record.snapshot.format]
+    listed = (each for each in storage.list("") if each.path.endswith(_SUFFIX) and not each.path.startswith(own))
     files = [TableFile(f"{root}/{each.path}", each.size_bytes, each.mtime_ms) for each in listed]
     return sorted(file for file in files if file.uri not in known)
 

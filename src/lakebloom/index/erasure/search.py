@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
-from lakebloom.errors import DataFileError, NotFoundError, StorageError
+from lakebloom.errors import DataFileError, LakebloomError, NotFoundError, StorageError
 from lakebloom.index.erasure.keys import Matches
 from lakebloom.index.lookup.file_reads import Read
 from lakebloom.index.query.pruning import prune
@@ -26,8 +27,6 @@ from lakebloom.tuning import HOPELESS, PAGED_AT_ONCE, REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    import pyarrow as pa
 
     from lakebloom.index.current_table import CurrentTable
     from lakebloom.index.erasure.keys import Keys
@@ -50,7 +49,9 @@ class FileHits(NamedTuple):
     matches: Matches | None
     """None if the file could not be read."""
     is_gone: bool = False
+    error: Exception | None = None
     problem: str = ""
+    """The error as text, with the name of the file."""
 
 
 class KeySearch:
@@ -121,9 +122,9 @@ class KeySearch:
         try:
             return FileHits(read.file, self._unchanged(read))
         except NotFoundError as error:
-            return FileHits(read.file, None, is_gone=True, problem=str(error))
-        except (DataFileError, StorageError) as error:
-            return FileHits(read.file, None, problem=str(error))
+            return FileHits(read.file, None, is_gone=True, error=error, problem=_problem(read.file, error))
+        except (LakebloomError, pa.ArrowException) as error:
+            return FileHits(read.file, None, error=error, problem=_problem(read.file, error))
 
     def _unchanged(self, read: Read) -> Matches:
         """Return the matches of a file as it is when this returns: one that is replaced meanwhile is read again."""
@@ -163,3 +164,8 @@ class KeySearch:
             np.concatenate([none, *(each.rows for each in found)]),
             np.concatenate([none, *(each.keys for each in found)]),
         )
+
+
+def _problem(file: TableFile, error: Exception) -> str:
+    text = str(error)
+    return text if file.uri in text else f"{file.uri}: {text}"
