@@ -439,3 +439,19 @@ def test_an_odd_leftover_is_a_problem(tmp_path: Path) -> None:
         "of-an-older-schema",
     ]
     assert "not proven" in check.verdict()
+
+
+@pytest.mark.parametrize("name", ["000000_0", "_tmp/.x", "part-0.parquet.inprogress", ".hidden/part-0"])
+def test_leftovers_are_known_by_their_bytes(tmp_path: Path, name: str) -> None:
+    table = tmp_path / "t"
+    write_deltalake(str(table), pa.table({"k": [1, 2], "v": ["a", "b"]}))
+    indexes = DeltaIndexes(tmp_path, table)
+    indexes.create("k")
+    (table / "notes.txt").write_text("no Parquet file at all")
+    (table / name).parent.mkdir(exist_ok=True)
+    with indexes.open() as lake:
+        assert lake.erasure_plan(NAME, [7]).check().erased
+        pq.write_table(pa.table({"k": [7], "v": ["x"]}), table / name)
+        check = lake.erasure_plan(NAME, [7]).check()
+    assert [(file.path, file.state) for file in check.held_by] == [(str(table / name), "unreferenced")]
+    assert not check.erased

@@ -222,3 +222,19 @@ def test_a_plan_reads_only_candidates(tmp_path: Path) -> None:
     assert (plan.files_retained, plan.files_read, plan.files) == (50, 2, 2)
     assert plan.check().files_read == 50
     assert plan.check("index").files_read == 2
+
+
+@pytest.mark.parametrize("name", ["_temporary/0/t/part-0.parquet", ".part-0.parquet", "below/000000_0", "x._COPYING_"])
+def test_files_that_are_not_rows_of_the_table_are_looked_at(tmp_path: Path, name: str) -> None:
+    lake = Lake(tmp_path, {"k": "bigint", "s": "string"})
+    lake.write("f0", {"k": pa.array([1, 2], pa.int64()), "s": ["x", "y"]})
+    lake.create(BloomIndexConfig(NAME, ["k"]))
+    assert open_lake(lake).erasure_plan(NAME, [77]).check().erased
+    (lake.table / name).parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"k": pa.array([77], pa.int64()), "s": ["z"]}), lake.table / name)
+    plan = open_lake(lake).erasure_plan(NAME, [77])
+    assert plan.rows == 0
+    check = plan.check()
+    assert not check.erased
+    assert [(file.path, file.state) for file in check.held_by] == [(str(lake.table / name), "unreferenced")]
+    assert "Remove" in check.steps[0].title

@@ -84,7 +84,7 @@ def test_erased_means_that_no_file_holds_the_key(tmp_path: Path) -> None:
     model.expire(set())
     check = lake.erasure_plan(NAME, [3]).check()
     assert not check.erased  # the files are still there, and so is the key in the file that deletes it
-    assert {file.state for file in check.held_by} == {"unreferenced"}
+    assert [file.state for file in check.held_by] == ["deletes", "unreferenced"]
     assert len(check.held_by) == 2
     for file in check.held_by:
         Path(file.path).unlink()
@@ -233,3 +233,45 @@ def test_statistics_of_partitions_are_not_rows(tmp_path: Path) -> None:
     rows = pa.table([pa.array([{"p": "a"}], partition), pa.array([0], pa.int32()), pa.array([2])], schema=statistics)
     pq.write_table(rows, tmp_path / "t/metadata/partition-stats-1.parquet")
     assert indexes.open().erasure_plan(NAME, [2]).check().erased
+
+
+def test_copies_of_rows_in_position_deletes_are_found(tmp_path: Path) -> None:
+    model = Model(tmp_path / "t")
+    model.append([row(1), row(7)])
+    file = model.files[-1]
+    indexes = IcebergIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    lake = indexes.open()
+    model.delete_positions([(file, {1})], alone=False)
+    path = model.deletes[-1].path
+    copied = pa.struct([with_id("s", pa.string(), 2), with_id("another", pa.int32(), 1)])
+    kinds = [
+        with_id("file_path", pa.string(), 2147483546),
+        with_id("pos", pa.int64(), 2147483545),
+        with_id("row", copied, 2147483544),
+    ]
+    columns = [pa.array([file.entry.path]), pa.array([1]), pa.array([{"s": "s7", "another": 7}], copied)]
+    pq.write_table(pa.table(columns, schema=pa.schema(kinds)), path)
+    model.compact(list(model.files))
+    model.expire(set())
+    Path(file.entry.path).unlink()
+    check = lake.erasure_plan(NAME, [7]).check()
+    assert not check.erased
+    assert [(each.path, each.state, each.rows_hidden) for each in check.held_by] == [(path, "deletes", 1)]
+    assert not check.problems
+    assert check.files_read == check.files_retained == 2
+    assert lake.erasure_plan(NAME, [8]).check().erased
+
+
+def test_equality_deletes_outside_the_directory_are_read(tmp_path: Path) -> None:
+    model = Model(tmp_path / "t")
+    model.append([row(1)])
+    indexes = IcebergIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    inside = model.hand.next_path
+    (tmp_path / "elsewhere").mkdir()
+    model.hand.next_path = lambda ending="parquet": str(tmp_path / f"elsewhere/d.{ending}")  # type: ignore[method-assign]
+    model.delete_equal([1], [(8,)], None)
+    model.hand.next_path = inside  # type: ignore[method-assign]
+    check = indexes.open().erasure_plan(NAME, [8]).check()
+    assert [(each.path, each.state) for each in check.held_by] == [(str(tmp_path / "elsewhere/d.parquet"), "deletes")]

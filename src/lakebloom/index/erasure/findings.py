@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from lakebloom.errors import DataFileError, LakebloomError, NotFoundError, StorageError
-from lakebloom.index.erasure.retained import readings_of, retained_history, unreferenced_files
+from lakebloom.index.erasure.leftovers import Leftovers, leftovers_of
+from lakebloom.index.erasure.retained import readings_of, retained_history
 from lakebloom.index.erasure.search import KeySearch
 from lakebloom.tables.columns import format_name
 from lakebloom.tables.formats.table_snapshot import DataFile
@@ -54,7 +55,9 @@ class Findings:
     """For each version how it has the column; None where it does not."""
     held: list[Held] = field(default_factory=list)
     leftovers: list[tuple[TableFile, Numbers]] = field(default_factory=list)
-    """Files that no version has, and the keys that their rows hold."""
+    """Files that no version has as data, and the keys that their rows hold."""
+    states: dict[str, str] = field(default_factory=dict)
+    """Which of these are files of deletes, by URI."""
     files: int = 0
     files_read: int = 0
     files_gone: int = 0
@@ -85,14 +88,16 @@ def find(
     for file in history.files:
         spans.setdefault(file.data_file.file.uri, []).append(file)
     found.files = len(spans)
-    leftovers = unreferenced_files(table, spans.keys(), options) if with_leftovers else []
-    found.leftover_files = len(leftovers)
+    leftovers = leftovers_of(table, spans.keys(), options) if with_leftovers else Leftovers([], {}, [])
+    found.leftover_files, found.states = len(leftovers.files), leftovers.states
+    found.problems.extend(leftovers.problems)
     newest = len(history.versions) - 1
+    is_iceberg = table.record.snapshot is not None and table.record.snapshot.format == "iceberg"
     newest_place = max((reading.place for reading in distinct), default=None)
     if newest_place is None:
         found.problems.append(f"no retained version has the column {format_name(column.path)}: nothing was read")
     for reading in distinct:
-        extra = leftovers if reading.place == newest_place else []
+        extra = leftovers.files if reading.place == newest_place else []
         named, unnamed = _by_directory(reading, extra)
         certain = _search(found, reading, keys, options, index, by_reading.get(reading.place, {}), named)
         loose = _search(found, reading.in_files(), keys, options, None, outside.get(reading.place, {}), unnamed)
@@ -104,6 +109,8 @@ def find(
                 else:
                     is_current = any(span.last == newest for span in known)
                     _note(found, hits, known, options, is_current=is_current, is_loose=is_loose)
+        if extra and is_iceberg:
+            _search_copies(found, reading.in_copies(), keys, options, extra)
     return found
 
 
@@ -145,19 +152,18 @@ def _grouped(chosen: dict[str, tuple[int, DataFile]], readings: list[ColumnReadi
     return found
 
 
-def _by_directory(reading: ColumnReading, files: list[TableFile]) -> tuple[list[DataFile], list[DataFile]]:
+def _by_directory(reading: ColumnReading, files: list[DataFile]) -> tuple[list[DataFile], list[DataFile]]:
     """Return the leftovers whose directory names the value of the column, as Delta's may, and all others.
 
     The others have no values but those in them: which an Iceberg file has besides, only its manifest says.
     """
     record, name = reading.table.record, reading.path[0]
-    plain = [DataFile(file, constants=()) for file in files]
     if record.snapshot is None or record.snapshot.format != "delta" or name not in record.partition_columns:
-        return [], plain
+        return [], files
     physical = record.schema.physical[name,].path[0]
     root = [fixed_part(record.locations[0])]
     named, unnamed = [], []
-    for each in plain:
+    for each in files:
         known = partition_names(each.file.uri, root)
         written = next((one for one in known if one.lower() in (physical.lower(), name.lower())), None)
         if written is None:
@@ -196,6 +202,22 @@ def _search(
     )
     found.files_read += len(reads)
     yield from search.run(reads)
+
+
+def _search_copies(
+    found: Findings, reading: ColumnReading, keys: Keys, options: Mapping[str, str], extra: list[DataFile]
+) -> None:
+    """Look for the copies of rows that files of position deletes may hold. The files are counted already."""
+    in_type = keys.converted(reading.kind)
+    if in_type is None:
+        return  # which is noted already
+    known = {each.file.uri: each for each in extra}
+    search = KeySearch(reading.table, reading.path, in_type, options, known)
+    for hits in search.run(search.reads(None, [each.file for each in extra])):
+        if hits.matches is not None and len(hits.matches.rows):
+            found.leftovers.append((hits.file, hits.matches.keys))
+        elif hits.matches is None and not hits.is_gone and hits.problem not in found.problems:
+            found.problems.append(hits.problem)
 
 
 def _note(

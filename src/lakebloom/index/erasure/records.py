@@ -45,7 +45,8 @@ class KeyFile(Printable):
 
     path: str
     state: str
-    """"current": part of the newest version. "old": only of older ones. "unreferenced": of no retained version."""
+    """"current": part of the newest version. "deletes": a file of its deletes, which holds what it deletes. "old": only
+    of older versions. "unreferenced": of no retained version."""
     rows: int
     """Rows that the last version with this file shows."""
     rows_hidden: int
@@ -268,7 +269,7 @@ class ErasureCheck(ErasureReport):
     evidence: str = "data"
     """"data": the keys of all files were read. "index": filters excluded some of the files."""
     leftover_files: int = 0
-    """Files of the table that no retained version has. They were read as well."""
+    """Files below the table that no retained version has as data. They were read as well."""
 
     def verdict(self) -> str:
         """Return the result as one sentence."""

@@ -11,26 +11,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from lakebloom.index.current_table import CurrentTable, iceberg_log
-from lakebloom.storage import open_storage
-from lakebloom.tables.file_identity import TableFile
 from lakebloom.tables.formats.delta.history import delta_history
 from lakebloom.tables.formats.iceberg.history import iceberg_history
+from lakebloom.tables.formats.iceberg.schema import physical_name
 from lakebloom.tables.formats.table_history import RetainedFile, RetainedVersion, TableHistory
 from lakebloom.tables.formats.table_snapshot import DataFile
 from lakebloom.tables.listing.glob import fixed_part
-from lakebloom.tables.spark_schema import parse_struct
+from lakebloom.tables.spark_schema import Metadata, parse_struct
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from lakebloom.store.records import ColumnRecord, TableRecord
     from lakebloom.tables.columns import ColumnPath
 
-__all__ = ["ColumnReading", "readings_of", "retained_history", "unreferenced_files"]
+__all__ = ["ColumnReading", "readings_of", "retained_history"]
 
-_SUFFIX = ".parquet"
-_OWN = {"delta": "_delta_log/", "iceberg": "metadata/"}
-"""Where a format keeps its own files. Some are Parquet files too, with columns of their own."""
+_ROW_ID = 2147483544
+"""The id of the copies of rows in Iceberg's files of position deletes."""
 _DEFAULTS = frozenset({"EXISTS_DEFAULT", "CURRENT_DEFAULT", "iceberg.initial-default"})
 
 
@@ -45,23 +43,6 @@ def retained_history(table: CurrentTable, options: Mapping[str, str]) -> TableHi
     present = RetainedVersion("", 0, None, record.schema_json or "", record.mapping, record.partition_columns)
     files = tuple(RetainedFile(DataFile(file), 0, 0, None) for file in table.list_files(options))
     return TableHistory((present,), files, None, None, False)
-
-
-def unreferenced_files(table: CurrentTable, known: Collection[str], options: Mapping[str, str]) -> list[TableFile]:
-    """Return the Parquet files below a table with a log that no retained version has, changes of rows included.
-
-    Such files are left by writes that failed, by versions whose log is gone, and by change data feeds. The files of
-    Iceberg's equality deletes are among them: they hold the values that they delete. The files of the log are not:
-    its checkpoints, and Iceberg's statistics of partitions, whose columns have ids of their own.
-    """
-    if table.record.snapshot is None:
-        return []
-    root = fixed_part(table.record.locations[0])
-    storage = open_storage(root, {} if root.startswith("file:") else options)
-    own = _OWN[table.record.snapshot.format]
-    listed = (each for each in storage.list("") if each.path.endswith(_SUFFIX) and not each.path.startswith(own))
-    files = [TableFile(f"{root}/{each.path}", each.size_bytes, each.mtime_ms) for each in listed]
-    return sorted(file for file in files if file.uri not in known)
 
 
 class ColumnReading(NamedTuple):
@@ -80,15 +61,27 @@ class ColumnReading(NamedTuple):
         It reads files of which no version says what the column means in them.
         """
         record = self.table.record
-        if record.snapshot is None:
-            return self
         columns = record.partition_columns
-        if record.snapshot.format == "delta":  # Iceberg says for each file which values are not in it
+        if record.snapshot is not None and record.snapshot.format == "delta":
+            # Iceberg says for each file which values are not in it.
             columns = tuple(name for name in columns if name != self.path[0])
-        plain = msgspec.structs.replace(
-            record, schema_json=_without_defaults(record.schema_json or ""), partition_columns=columns
-        )
-        return self._replace(table=CurrentTable(plain))
+        schema_json = None if record.schema_json is None else _without_defaults(record.schema_json)
+        plain = msgspec.structs.replace(record, schema_json=schema_json, partition_columns=columns)
+        return self._replace(table=CurrentTable(plain, self.table.partitions))
+
+    def in_copies(self) -> ColumnReading:
+        """Return how to find the column in the copies of rows that Iceberg's position deletes may have.
+
+        Each is a struct with the columns of the table.
+        """
+        record = self.in_files().table.record
+        assert record.schema_json is not None
+        fields = json.loads(record.schema_json)["fields"]
+        row = {"type": "struct", "fields": [field for field in fields if field["name"] == self.path[0]]}
+        known = msgspec.to_builtins(Metadata(column_id=_ROW_ID, physical_name=physical_name(_ROW_ID, {})))
+        struct = {"type": "struct", "fields": [{"name": "row", "type": row, "nullable": True, "metadata": known}]}
+        copies = msgspec.structs.replace(record, schema_json=json.dumps(struct), partition_columns=())
+        return self._replace(table=CurrentTable(copies), path=("row", *self.path))
 
 
 def readings_of(

@@ -59,14 +59,24 @@ def steps_of(situation: Situation) -> tuple[ErasureStep, ...]:
         return tuple(_delta(situation))
     if situation.format == "iceberg":
         return tuple(_iceberg(situation))
-    return (
-        ErasureStep(
-            "Write these files again without the rows",
+    return tuple(_directory(situation))
+
+
+def _directory(now: Situation) -> list[ErasureStep]:
+    steps = []
+    if now.has_rows or now.has_hidden:
+        why = (
             "A directory has no DELETE. The plan's `matches` has the number of every row in its file. Replace each "
-            "file in one step (write beside it, then rename), then refresh the index and check again.",
-            "",
-        ),
-    )
+            "file in one step (write beside it, then rename), then refresh the index and check again."
+        )
+        steps.append(ErasureStep("Write these files again without the rows", why, ""))
+    if now.has_old:
+        why = (
+            "Files that are called unreferenced are below the directory and not part of the table: Spark does not read "
+            "them. Failed writes leave such files. Remove them, unless something else needs them."
+        )
+        steps.append(ErasureStep("Remove files that are not part of the table", why, ""))
+    return steps
 
 
 def _delta(now: Situation) -> list[ErasureStep]:

@@ -115,10 +115,11 @@ class Summary:
             spans.setdefault(held.file.data_file.file.uri, []).append(held)
         found = [self._file(uri, sorted(each, key=lambda held: held.file.last)) for uri, each in spans.items()]
         found += [
-            KeyFile(_shown(file.uri), "unreferenced", 0, len(keys), len(np.unique(keys)), None, None, None)
+            KeyFile(_shown(file.uri), state, 0, len(keys), len(np.unique(keys)), None, None, None)
             for file, keys in self._found.leftovers
+            for state in (self._found.states.get(file.uri, "unreferenced"),)
         ]
-        order = ("current", "old", "unreferenced")
+        order = ("current", "deletes", "old", "unreferenced")
         return sorted(found, key=lambda file: (order.index(file.state), file.path))
 
     def _file(self, uri: str, spans: list[Held]) -> KeyFile:

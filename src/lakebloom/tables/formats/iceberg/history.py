@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from lakebloom.storage.uri import from_decoded
+from lakebloom.tables.formats.iceberg.manifests import DATA, read_entries, read_manifest_list
 from lakebloom.tables.formats.table_history import RetainedFile, RetainedVersion, TableHistory
 
 if TYPE_CHECKING:
+    from lakebloom.tables.formats.iceberg.manifests import ListedFile
     from lakebloom.tables.formats.iceberg.snapshot import IcebergSnapshot
     from lakebloom.tables.formats.iceberg.table import IcebergTable
     from lakebloom.tables.formats.table_snapshot import DataFile
 
-__all__ = ["iceberg_history"]
+__all__ = ["DeleteFile", "iceberg_delete_files", "iceberg_history"]
 
 _DELETE_MODE = "write.delete.mode"
 
@@ -35,6 +38,34 @@ def iceberg_history(table: IcebergTable) -> TableHistory:
     merges = newest.metadata.properties.get(_DELETE_MODE) == "merge-on-read"
     hides = merges or any(file.deletes is not None for file in newest.data_files.values())
     return TableHistory(tuple(recorder.versions), tuple(recorder.files()), None, None, hides)
+
+
+class DeleteFile(NamedTuple):
+    """A file of deletes of some retained snapshots."""
+
+    uri: str
+    size_bytes: int
+    snapshot_id: int
+    format: str
+    is_current: bool
+
+
+def iceberg_delete_files(table: IcebergTable, options: dict[str, str]) -> list[DeleteFile]:
+    """Return the files of deletes of all retained snapshots. Raises the errors of reading them."""
+    metadata = table.newest().metadata
+    entries: dict[str, tuple[ListedFile, ...]] = {}
+    found: dict[str, DeleteFile] = {}
+    for info in metadata.snapshots:
+        if info.manifest_list is None:
+            continue
+        manifests = read_manifest_list(from_decoded(info.manifest_list), options)
+        entries.update(read_entries(manifests, options, entries))
+        is_current = info.snapshot_id == metadata.current_snapshot_id
+        for each in (entry for manifest in manifests for entry in entries[manifest.uri] if entry.content != DATA):
+            known = found.get(each.uri)
+            if known is None or is_current:
+                found[each.uri] = DeleteFile(each.uri, each.size_bytes, each.snapshot_id, each.format, is_current)
+    return list(found.values())
 
 
 class _Recorder:
