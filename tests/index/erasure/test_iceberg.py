@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -275,3 +277,39 @@ def test_equality_deletes_outside_the_directory_are_read(tmp_path: Path) -> None
     model.hand.next_path = inside  # type: ignore[method-assign]
     check = indexes.open().erasure_plan(NAME, [8]).check()
     assert [(each.path, each.state) for each in check.held_by] == [(str(tmp_path / "elsewhere/d.parquet"), "deletes")]
+
+
+def statements(report: ErasureReport) -> list[str]:
+    """The procedures of the steps, by name; another statement by its first word."""
+    found = [re.match(r"CALL `?\w+`?\.system\.(\w+)\(|(\w+)", step.statement) for step in report.steps]
+    return [each[1] or each[2] for each in found if each is not None]
+
+
+def test_steps_fit_what_holds_the_keys(tmp_path: Path) -> None:
+    model = Model(tmp_path / "t")
+    model.append([row(1)])
+    model.append([row(7)])
+    indexes = IcebergIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    lake = indexes.open()
+    plan = lake.erasure_plan(NAME, [7])
+    assert statements(plan) == ["DELETE", "rewrite_data_files", "expire_snapshots"]
+    assert "dangling" not in plan.statement
+    assert all("catalog" in step.why for step in plan.steps)  # the table was given by its path
+    assert "Branches and tags" in plan.steps[-1].why
+    assert "current_timestamp" not in plan.statement
+    assert re.search(r"older_than => TIMESTAMP '\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z'", plan.statement)
+    left = model.files[-1]
+    model.remove(left)
+    assert statements(lake.erasure_plan(NAME, [7]).check()) == ["expire_snapshots"]
+    model.expire(set())
+    os.utime(left.entry.path, (1_700_000_000, 1_700_000_000))
+    check = lake.erasure_plan(NAME, [7]).check()
+    assert statements(check) == ["remove_orphan_files"]
+    assert "older_than => TIMESTAMP '2023-11-14 22:13:21.000Z'" in check.statement
+    assert check.steps[0].not_before_ms == 1_700_000_001_000 + 24 * 3600 * 1000
+    model.delete_equal([1], [(8,)], None)
+    check = lake.erasure_plan(NAME, [8]).check()
+    assert statements(check) == ["rewrite_data_files", "expire_snapshots"]
+    assert "'remove-dangling-deletes', 'true'" in check.statement
+    assert not lake.erasure_plan(NAME, [9]).check().steps

@@ -6,6 +6,7 @@ from. A check trusts only the data, unless it is told otherwise: it reads the ke
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -133,7 +134,7 @@ class Erasure:
         newest = found.readings[-1]
         versions, files = summary.versions(), summary.files()
         is_logged = record.snapshot is not None
-        old = [file for file in files if file.state != "current"]
+        old = [file for file in files if file.state in ("old", "unreferenced")]
         situation = Situation(
             format=record.format if record.snapshot is None else record.snapshot.format,
             target=table_name(record),
@@ -146,6 +147,12 @@ class Erasure:
             has_old=bool(old),
             hides_rows=found.history.hides_rows,
             removable_ms=max((file.removable_ms for file in old if file.removable_ms is not None), default=None),
+            has_deletes=any(file.state == "deletes" for file in files),
+            has_versions=any(file.state == "old" for file in files),
+            orphans_ms=summary.orphans_ms,
+            now_ms=time.time_ns() // 1_000_000,
+            has_catalog=record.catalog is not None
+            or (record.snapshot is not None and record.snapshot.catalog is not None),
         )
         return {
             "name": self.name,

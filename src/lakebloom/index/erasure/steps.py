@@ -7,6 +7,8 @@ different ways. Delta refuses subqueries in DELETE outside Databricks, so it get
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakebloom.index.erasure.records import ErasureStep, moment
@@ -23,6 +25,9 @@ __all__ = ["KEYS_PATH", "Situation", "steps_of", "table_name"]
 
 KEYS_PATH = "/path/to/keys.parquet"
 _FEW_KEYS = 100
+_LAST_MS = 253_402_300_799_999
+"""The end of the year 9999."""
+_SECOND_MS, _DAY_MS = 1000, 24 * 3600 * 1000
 _PLAIN_TEXT = re.compile(r"[ !#-&(-\[\]-~]*")
 """Printable ASCII without quotes and backslashes: all dialects read it in the same way."""
 
@@ -49,11 +54,20 @@ class Situation(NamedTuple):
     """Whether a delete may leave rows in files."""
     removable_ms: int | None
     """When the last old file may be removed; None if that is not known."""
+    has_deletes: bool = False
+    """Whether files of deletes of the newest version hold keys."""
+    has_versions: bool = True
+    """Whether it is older versions that hold rows with keys, and not only files of none."""
+    orphans_ms: int | None = None
+    """When the youngest file of no version that holds keys was written; None if there is none."""
+    now_ms: int = 0
+    has_catalog: bool = True
+    """Whether the table is known by its name in a catalog."""
 
 
 def steps_of(situation: Situation) -> tuple[ErasureStep, ...]:
     """Return what to do; nothing where no row is left."""
-    if not (situation.has_rows or situation.has_hidden or situation.has_old):
+    if not (situation.has_rows or situation.has_hidden or situation.has_old or situation.has_deletes):
         return ()
     if situation.format == "delta":
         return tuple(_delta(situation))
@@ -104,18 +118,57 @@ def _purge(target: str) -> str:
 def _iceberg(now: Situation) -> list[ErasureStep]:
     steps = []
     catalog, _, name = now.target.partition(".")
+    table = f"table => {_text(name)}"
     if now.has_rows:
         steps.append(ErasureStep("Delete the rows", "The newest snapshot then no longer shows them.", _delete(now)))
-    if now.has_hidden or now.has_rows:
+    changes = now.has_rows or now.has_hidden or now.has_deletes
+    if changes:
         why = "Delete files only mark rows. This writes the data files again without them."
-        call = (
-            f"CALL {catalog}.system.rewrite_data_files(table => {_text(name)}, options => map('rewrite-all', 'true'))"
+        options = "'rewrite-all', 'true'"
+        if now.has_deletes:
+            why += (
+                " Files of deletes hold keys themselves, and rewrite_position_delete_files leaves equality deletes as "
+                "they are. The option remove-dangling-deletes (Iceberg 1.7 and later) removes those that delete "
+                "nothing any more."
+            )
+            options += ", 'remove-dangling-deletes', 'true'"
+        call = f"CALL {catalog}.system.rewrite_data_files({table}, options => map({options}));"
+        steps.append(ErasureStep("Purge rows that are only marked as deleted", why, call))
+    if changes or now.has_versions:
+        why = (
+            "Older snapshots keep their files until they are expired. Branches and tags keep their snapshots: drop "
+            f"those that hold the rows first (SELECT * FROM {now.target}.refs lists them)."
         )
-        steps.append(ErasureStep("Purge rows that are only marked as deleted", why, f"{call};"))
-    why = "Older snapshots keep their files until they are expired."
-    call = f"CALL {catalog}.system.expire_snapshots(table => {_text(name)}, older_than => current_timestamp())"
-    steps.append(ErasureStep("Expire old snapshots", why, f"{call};", now.removable_ms))
+        if changes:
+            why += " The steps before this make snapshots that hold the rows, too: write a time after them."
+        call = f"CALL {catalog}.system.expire_snapshots({table}, older_than => {_time(now.now_ms)}, retain_last => 1);"
+        steps.append(ErasureStep("Expire old snapshots", why, call, now.removable_ms))
+    if now.orphans_ms is not None:
+        why = (
+            "Files that are called unreferenced belong to no snapshot, so that expiring snapshots does not remove "
+            "them. Iceberg removes such files 24 hours after they were written at the earliest."
+        )
+        until = now.orphans_ms + _SECOND_MS
+        call = f"CALL {catalog}.system.remove_orphan_files({table}, older_than => {_time(until)});"
+        steps.append(ErasureStep("Remove files of no snapshot", why, call, until + _DAY_MS))
+    if not now.has_catalog:
+        note = (
+            " The index has this table by its path, and Spark runs this only in a catalog of Iceberg: write the name "
+            f"of yours in the place of `{catalog}`, and the table's name in it if it does not find tables by path."
+        )
+        steps = [replace(step, why=step.why + note) for step in steps]
     return steps
+
+
+def _time(time_ms: int) -> str:
+    """Return a time as a literal: a CALL takes no expressions.
+
+    >>> _time(1)
+    "TIMESTAMP '1970-01-01 00:00:00.001Z'"
+    """
+    time_ms = min(max(time_ms, 0), _LAST_MS)  # a disk may say anything
+    shown = datetime.fromtimestamp(time_ms // 1000, timezone.utc)
+    return f"TIMESTAMP '{shown:%Y-%m-%d %H:%M:%S}.{time_ms % 1000:03}Z'"
 
 
 def _delete(now: Situation) -> str:

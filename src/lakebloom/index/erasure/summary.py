@@ -85,6 +85,12 @@ class Summary:
         """How many versions hold keys. One may be there twice, with different columns."""
         return len({self._history.versions[place].version for place in np.flatnonzero(self._files[:-1]).tolist()})
 
+    @property
+    def orphans_ms(self) -> int | None:
+        """When the youngest file of no version that holds keys was written; None if there is none."""
+        found, states = self._found.leftovers, self._found.states
+        return max((file.mtime_ms for file, _ in found if file.uri not in states), default=None)
+
     def versions(self) -> list[KeyVersions]:
         """Return the versions that hold keys, the newest first; neighbours that have the same files are one record."""
         versions = self._history.versions
