@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pytest
 
 from tests.cli.running import Cli
 from tests.index.iceberg_lake import NAME, IcebergIndexes
@@ -13,9 +14,8 @@ from tests.tables.formats.iceberg.hand_table import HandTable, column, with_id
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
 
-
+@pytest.mark.slow
 def test_an_iceberg_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = HandTable(tmp_path / "t", [column(1, "k", "long")])
     schema = pa.schema([with_id("k", pa.int64(), 1)])

@@ -59,6 +59,7 @@ def test_nothing_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert (done.code, done.out) == (0, "(no indexes at this location)\n")
 
 
+@pytest.mark.slow
 def test_inspect_shows_filters_against_dictionaries(cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     columns = {"user": [f"user-{i % 500}" for i in range(2000)], "id": range(2000), "x": [0.5] * 2000}

@@ -72,6 +72,7 @@ def check_erasure(lake: Lakebloom, history: LongHistory) -> None:
     assert check.erased == (not right)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_a_long_history_equals_its_model_at_every_step(tmp_path: Path, mode: str) -> None:
     history = LongHistory(tmp_path / "t", SEED, mode)

@@ -50,6 +50,7 @@ def numbers_of(footer: Footer, *names: str) -> list[int]:
     return [paths.index(name.replace("`", "")) for name in names]
 
 
+@pytest.mark.slow
 def test_all_types_and_everything_else_unchanged(tmp_path: Path) -> None:
     source = write(
         tmp_path / "a.parquet",

@@ -59,6 +59,7 @@ def whole() -> bytes:
     return sink.getvalue()
 
 
+@pytest.mark.slow
 @settings(max_examples=most(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(mutation=st.data())
 def test_mutated_files(whole: bytes, tmp_path: Path, mutation: st.DataObject) -> None:

@@ -38,6 +38,7 @@ def test_rows_are_filtered_exactly(predicate: Predicate, rows: list[dict[Any, An
     assert row_mask(predicate, table_of(rows), TYPES).to_pylist() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [ExactFilters, BloomFilters])
 @settings(max_examples=most(120), deadline=None)
 @given(data=st.data(), predicate=PREDICATES, rows=rows(min_size=1, max_size=8))
@@ -94,6 +95,7 @@ def test_normalising_keeps_every_truth(
         assert holds(normal, row, answered) == truth
 
 
+@pytest.mark.slow
 @settings(max_examples=most(100), deadline=None)
 @given(predicate=PREDICATES_WITH_UNKNOWNS)
 def test_json_carries_a_predicate_without_loss(predicate: Predicate) -> None:

@@ -172,6 +172,7 @@ def test_messages_about_long_conditions_are_short(text: str) -> None:
     assert (str(copy), copy.position, copy.text) == (str(error), error.position, error.text)
 
 
+@pytest.mark.slow
 @settings(max_examples=most(20), deadline=None)
 @given(st.integers(0, 5000))
 def test_the_place_of_an_error_is_shown_in_a_long_condition(terms: int) -> None:

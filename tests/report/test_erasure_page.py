@@ -36,6 +36,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lakebloom:
     return indexes.open()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "dark"), SIZES)
 def test_the_pages_look_whole(chromium: Browser, lake: Lakebloom, tmp_path: Path, width: int, dark: bool) -> None:
     plan = lake.erasure_plan(NAME, [HOSTILE, "x"])

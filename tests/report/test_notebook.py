@@ -48,6 +48,7 @@ def test_every_report_and_record_is_printable() -> None:
     assert {"IndexRecord", "VersionRecord", "FilterRecord", "PriceTag", "EmbeddedFilter"} <= shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
 def test_cards(chromium: Browser, aged: Lake, facts: Facts, tmp_path: Path, dark: bool) -> None:
     api = aged.open()

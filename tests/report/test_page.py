@@ -49,6 +49,7 @@ def page(facts: Facts, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "dark"), SIZES)
 def test_the_page_looks_whole(chromium: Browser, page: Path, tmp_path: Path, width: int, dark: bool) -> None:
     with chromium.page(page.as_uri(), width, dark=dark) as shown:

@@ -160,6 +160,7 @@ def test_nothing_secret_of_the_environment_is_shown(echo: str, name: str, secret
     assert secret not in text
 
 
+@pytest.mark.slow
 @LAW
 @given(secret=WORDS)
 def test_the_command_line_shows_no_password_of_a_location(echo: str, secret: str) -> None:

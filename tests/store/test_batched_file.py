@@ -125,6 +125,7 @@ def test_units_of_a_file_are_not_torn_apart() -> None:
         UnitColumns.of([a, b, a], ["bigint"])
 
 
+@pytest.mark.slow
 def test_one_unit_of_many_reads_little(storage: Storage) -> None:
     count = 40_000
     record = SegmentWriter(storage, "s", [("k",)]).finish(units_of(count, 1), ["bigint"], 0.01)

@@ -51,6 +51,7 @@ def expected(units: range, sizes: dict[int, int], layers: int, hashes: np.ndarra
     return answers
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=most(25))
 @given(
     sizes=st.dictionaries(st.integers(1, 40), st.integers(1, 70), min_size=1, max_size=3),

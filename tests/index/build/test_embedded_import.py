@@ -135,6 +135,7 @@ def test_filters_are_folded_to_what_the_index_needs(lake: Lake) -> None:
     assert report.fpp == 0.01
 
 
+@pytest.mark.slow
 def test_the_rate_is_that_of_the_bits(lake: Lake) -> None:
     rng = np.random.default_rng(5)
     for number in range(3):

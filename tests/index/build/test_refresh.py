@@ -227,6 +227,7 @@ def test_a_quick_refresh_during_a_full_one_is_kept(lake: Lake) -> None:
     assert_answers(lake, QUESTIONS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", [None, GLOBAL])
 def test_a_full_refresh_that_lost_leaves_nothing_behind(lake: Lake, config: BloomIndexConfig | None) -> None:
     lake.fill(range(4))

@@ -162,6 +162,7 @@ def test_optimize_gives_way(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None
     assert_answers(lake, QUESTIONS)
 
 
+@pytest.mark.slow
 def test_what_others_committed_meanwhile_is_replaced(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     for act in (lake.refresh, lambda: delete_index(lake.catalog(), NAME), lambda: replaced(lake, OTHER)):
         lake.fill(range(2))

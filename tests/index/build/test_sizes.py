@@ -111,6 +111,7 @@ def test_no_key_is_missed(unique: Lake) -> None:
         assert false_positives(layers, inside) == UNIT_ROWS
 
 
+@pytest.mark.slow
 def test_the_rate_follows_the_number_of_units(unique: Lake) -> None:
     for rows, fpp in ((ROWS, 0.01), (UNIT_ROWS, 0.25 / 40), (1000, 0.25 / 1000)):
         unique.create(BloomIndexConfig(f"auto_{rows}", ["k"], granularity=rows))
@@ -157,6 +158,7 @@ def test_zipfian_values_keep_the_rate(tmp_path: Path, absent: np.ndarray) -> Non
     assert 0.008 <= false_positives(layers, absent) / len(absent) <= 0.011
 
 
+@pytest.mark.slow
 def test_a_unit_too_large_to_hold_its_hashes(
     tmp_path: Path, absent: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:

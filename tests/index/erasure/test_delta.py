@@ -81,6 +81,7 @@ def random_history(model: Model, indexes: DeltaIndexes, choose: random.Random, s
             model.append([{"k": choose.randrange(12), "s": "x"} for _ in range(choose.randint(1, 6))])
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 1 << 30), steps=st.integers(2, 14), mode=st.sampled_from(["name", "id"]))
 @settings(max_examples=most(60), deadline=None)
 def test_every_version_of_a_random_history_is_counted_right(

@@ -43,6 +43,7 @@ def expected(model: Model, wanted: set[int]) -> dict[int, tuple[int, int]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "version"), [(21, 2), (22, 2), (23, 3), (24, 3)])
 def test_every_retained_snapshot_is_counted(tmp_path: Path, seed: int, version: int) -> None:
     history = History(tmp_path / "t", seed, version)

@@ -49,6 +49,7 @@ class Speculating(LocalBuilder):
         return super().build(plan, source, groups, progress)
 
 
+@pytest.mark.slow
 def test_two_attempts_leave_one_truth(lake: Lake) -> None:
     lake.fill(range(4))
     catalog = lake.catalog()

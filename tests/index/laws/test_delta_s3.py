@@ -82,6 +82,7 @@ def found(opened: Lakebloom, key: int, version: int | None = None) -> list[int]:
     return rows
 
 
+@pytest.mark.slow
 def test_lookups_follow_the_log(lake: _Lake) -> None:
     opened = lake.open()
     assert [found(opened, key) for key in (5, 25, 77)] == [[5], [25], []]
@@ -99,6 +100,7 @@ def test_lookups_follow_the_log(lake: _Lake) -> None:
         found(opened, 1, version=77)
 
 
+@pytest.mark.slow
 def test_an_erasure(lake: _Lake) -> None:
     opened = lake.open()
     plan = opened.erasure_plan("i", [5, 25, 77])

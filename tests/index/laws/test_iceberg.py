@@ -158,6 +158,7 @@ def compare(lake: Lakebloom, history: History, version: int | None) -> None:
         assert ordered(found.to_pylist()) == ordered(expected), (version, column, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "version"), [(1, 2), (2, 2), (3, 2), (4, 3), (5, 3), (6, 3)])
 def test_a_random_history_equals_its_model_at_every_snapshot(tmp_path: Path, seed: int, version: int) -> None:
     history = History(tmp_path / "t", seed, version)
@@ -173,6 +174,7 @@ def test_a_random_history_equals_its_model_at_every_snapshot(tmp_path: Path, see
     assert indexes.open().verify_index(NAME).false_negatives == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "version"), [(11, 2), (12, 2), (13, 3)])
 def test_the_model_is_right_about_what_pyiceberg_reads(tmp_path: Path, seed: int, version: int) -> None:
     """pyiceberg raises on equality deletes, which the connector for Spark judges; everything else it judges."""

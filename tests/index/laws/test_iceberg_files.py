@@ -47,6 +47,7 @@ def test_equality_deletes_apply_to_older_rows_only(tmp_path: Path) -> None:
     assert keys(indexes, "k = 1", unindexed="skip") == [1]
 
 
+@pytest.mark.slow
 def test_equality_deletes_know_null_and_every_type(tmp_path: Path) -> None:
     kinds: dict[str, tuple[pa.DataType, list[Any]]] = {
         "double": (pa.float64(), [1.5, math.nan, 0.0, -0.0, None]),

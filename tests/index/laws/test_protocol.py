@@ -289,6 +289,7 @@ def test_files_are_there_as_long_as_they_are_named(state: str, monkeypatch: pyte
     assert explored(groups, state, monkeypatch, with_files=True) > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["none", "active", "deleted", "removed"])
 def test_an_index_that_is_put_in_the_place_of_another(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     others = ("add", "create", "vacuum", "delete", "restore", "put in place", "remove")

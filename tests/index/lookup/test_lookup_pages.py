@@ -70,6 +70,7 @@ def test_through_every_change_of_the_table(lake: Lake, granularity: str | int) -
 VALUES = st.one_of(st.none(), st.integers(-3, 12))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("always_pages")
 @settings(max_examples=most(25), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(

@@ -152,6 +152,7 @@ def test_segments_are_merged_range_by_range_whatever_their_size(lake: Lake, monk
     assert not optimize_index(lake.catalog(), NAME).committed
 
 
+@pytest.mark.slow
 def test_a_build_of_many_segments_ends_with_few(lake: Lake) -> None:
     lake.fill(range(40))
     report = lake.create(BloomIndexConfig(NAME, ["k", "s"], global_filter=True), tasks=20)
@@ -170,6 +171,7 @@ def test_a_build_of_some_segments_keeps_them(lake: Lake) -> None:
     assert len(lake.entry().segments) == MANY_SEGMENTS
 
 
+@pytest.mark.slow
 def test_a_large_segment_is_not_written_again_for_a_small_one(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optimize, "MERGED_BYTES", 1)
     lake.write("large", {"k": range(500_000), "s": ["x"] * 500_000, "n": [1] * 500_000})

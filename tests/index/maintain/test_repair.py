@@ -50,6 +50,7 @@ def test_every_damaged_file_is_mended(lake: Lake, kind: str, way: str) -> None:
     assert repaired(lake) == type(report)(NAME, report.version), "nothing is left to do"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["units", "tile", "global"])
 def test_a_full_refresh_mends_as_well(lake: Lake, kind: str) -> None:
     made(lake, global_filter=True)
@@ -67,6 +68,7 @@ def test_a_full_refresh_mends_as_well(lake: Lake, kind: str) -> None:
     assert_whole(lake)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["flipped", "gone"])
 def test_without_spark_what_is_damaged_is_dropped(lake: Lake, way: str) -> None:
     made(lake)

@@ -92,6 +92,7 @@ def test_rows_decide_where_bytes_do_not(lake: Lake) -> None:
     assert {file.uri for file in lake.snapshot().files} == lake.uris(), "what is gone went with it"
 
 
+@pytest.mark.slow
 def test_a_new_table_is_not_held_against_what_went_long_ago(lake: Lake) -> None:
     """Day after day some files come and some go, with quick refreshes only."""
     lake.fill(range(4))

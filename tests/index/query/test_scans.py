@@ -306,6 +306,7 @@ def test_no_reading_loses_a_row(table: Table, scan: Scan) -> None:
     assert set(told(answers).values()) <= {Reason.READ_DIFFERS.value}
 
 
+@pytest.mark.slow
 @settings(max_examples=most(100))
 @given(scan=scans_of_two_indexes())
 def test_indexes_together_skip_what_each_of_them_skips(table: Table, scan: Scan) -> None:

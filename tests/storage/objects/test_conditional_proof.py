@@ -65,6 +65,7 @@ def faulty(request: pytest.FixtureRequest, s3_endpoint: str) -> Iterator[FaultyS
         yield store
 
 
+@pytest.mark.slow
 def test_no_commit_is_made_to_a_store_that_lets_two_writers_through(faulty: FaultyStore) -> None:
     location = f"s3://{BUCKET}/{uuid.uuid4().hex}"
     storage = open_storage(location, s3_options_for(faulty.endpoint))
@@ -94,6 +95,7 @@ def test_lost_answers_do_not_make_a_good_store_a_bad_one(s3_endpoint: str, fault
         assert bytes(storage.read("log/1")) == b"1"
 
 
+@pytest.mark.slow
 def test_a_store_that_cannot_be_reached_is_not_called_a_bad_one(s3_endpoint: str) -> None:
     with LossyProxy(s3_endpoint, [Fault.REQUEST_LOST] * 50, meets_probes=True) as proxy:
         storage = open_storage(f"s3://{BUCKET}/{uuid.uuid4().hex}", s3_options_for(proxy.endpoint))

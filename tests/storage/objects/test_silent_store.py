@@ -50,6 +50,7 @@ def options(silent: str) -> dict[str, str]:
     return s3_options_for(silent) | {"timeout": "200ms", "retry_timeout": "300ms", "max_retries": "100"}
 
 
+@pytest.mark.slow
 def test_every_operation_of_a_storage_ends(options: dict[str, str]) -> None:
     storage = open_storage("s3://bucket/x", options)
     for call in (
@@ -65,6 +66,7 @@ def test_every_operation_of_a_storage_ends(options: dict[str, str]) -> None:
         assert caught.value.code == "STORAGE_FAILED"
 
 
+@pytest.mark.slow
 def test_every_question_ends(options: dict[str, str]) -> None:
     lake = Lakebloom(location="s3://bucket/x", options=options)
     for call in (

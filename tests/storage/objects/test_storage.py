@@ -41,6 +41,7 @@ def through(proxy: LossyProxy, location: str) -> Storage:
 class TestLostAnswers:
     """put_if_absent through a proxy that breaks connections; the server behind it is real."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "faults",
         [
@@ -73,6 +74,7 @@ class TestLostAnswers:
                 storage.put_if_absent("log/1", b"theirs")  # equal bytes are no proof
             assert bytes(storage.read("log/1")) == b"theirs"
 
+    @pytest.mark.slow
     def test_an_outcome_that_stays_unknown_is_said_to_be_unknown(self, s3_endpoint: str) -> None:
         with LossyProxy(s3_endpoint, [Fault.REQUEST_LOST] * 20) as proxy:
             storage = through(proxy, fresh_location())

@@ -255,6 +255,7 @@ def test_endless_structs_and_lists() -> None:
             from_offset_index(data, (4, 1000), 10)
 
 
+@pytest.mark.slow
 def test_many_columns_and_row_groups(tmp_path: Path) -> None:
     """A footer of 10,000 chunks: no more than the columns that are asked for are looked at one by one."""
     path = tmp_path / "wide.parquet"

@@ -47,6 +47,7 @@ def recorded(path: Path) -> bytes | None:
         return pages.walk_all(file, range(parquet.metadata.num_row_groups))
 
 
+@pytest.mark.slow
 @settings(max_examples=most(60), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(seed=st.integers(0, 2**32), writer=st.sampled_from(sorted(WRITERS)))
 @example(seed=1853, writer="pyarrow")

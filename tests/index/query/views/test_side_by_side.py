@@ -41,6 +41,7 @@ def segments_of(storage: Storage, shapes: list[dict[int, int]], layers: int) -> 
     return [Segment(storage, record, CONFIG) for record in records]
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=most(25))
 @given(
     shapes=st.lists(
@@ -67,6 +68,7 @@ def test_the_answers_of_all_segments(
         assert found == {s.record.id: np.flatnonzero(hit).tolist() for s, hit in each if hit.any()}
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=most(25))
 @given(st.lists(st.lists(st.sampled_from([None, (1, 1), (7, 1), (7, 2), (30, 2)]), max_size=6), min_size=2, max_size=4))
 def test_units_without_filter_and_with_those_of_files(
