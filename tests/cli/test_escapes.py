@@ -55,6 +55,7 @@ def test_visible_json_means_the_same(data: object) -> None:
     assert_harmless(visible_json(text))
 
 
+@pytest.mark.slow
 def test_every_steering_character_is_written_out() -> None:
     for character in filter(steers, map(chr, range(0x110000))):
         assert visible(f"a{character}b").isprintable()
@@ -142,6 +143,7 @@ def test_no_verb_lets_a_name_steer_the_terminal(
     assert "\\x1b" in page
 
 
+@pytest.mark.slow
 def test_what_python_prints_is_harmless(evil_lake: Lake) -> None:
     lake = Lakebloom(location=str(evil_lake.location))
     [file] = evil_lake.table.iterdir()

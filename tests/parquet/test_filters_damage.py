@@ -73,6 +73,7 @@ def test_truncated(size: int) -> None:
     assert ask_everything(FILE[:size]) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=most(200))
 @given(st.integers(FOOTER, len(FILE) - 1), st.integers(1, 255))
 def test_a_changed_byte_in_the_footer(at: int, change: int) -> None:

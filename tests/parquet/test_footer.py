@@ -199,6 +199,7 @@ leaves = (
 trees = structs_of(st.recursive(leaves, structs_of, max_leaves=20)).map(lambda pair: pair[1])
 
 
+@pytest.mark.slow
 @given(trees, st.binary(max_size=5))
 def test_any_tree_survives(tree: Struct, rest: bytes) -> None:
     written = serialise(tree)

@@ -24,6 +24,7 @@ def connection() -> duckdb.DuckDBPyConnection:
     return duckdb.connect()
 
 
+@pytest.mark.slow
 @settings(max_examples=most(100), deadline=None)
 @given(predicate=trees(leaves([("big",), ("t",), ("d",), ("s", "k")], literals_of)), rows=rows(min_size=1))
 def test_duckdb_finds_the_same_rows(

@@ -64,6 +64,7 @@ def test_a_unit_with_a_matching_row_is_kept(
         assert kept or not any(row_mask(predicate, unit, TYPES).to_pylist())
 
 
+@pytest.mark.slow
 @settings(max_examples=most(150), deadline=None)
 @given(predicate=PREDICATES_WITH_UNKNOWNS, rows=rows(min_size=1, max_size=3))
 def test_nothing_is_decided_where_nothing_is_answered(predicate: Predicate, rows: list[dict[Any, Any]]) -> None:
@@ -78,6 +79,7 @@ def test_nothing_is_decided_where_nothing_is_answered(predicate: Predicate, rows
         assert not (by_bounds & (kept | ~asked)).any()
 
 
+@pytest.mark.slow
 @settings(max_examples=most(200), deadline=None)
 @given(predicate=PREDICATES_WITH_UNKNOWNS, rows=rows(min_size=1, max_size=3), truths=TRUTHS)
 def test_normalising_keeps_every_truth(

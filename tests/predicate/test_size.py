@@ -88,6 +88,7 @@ def test_a_deep_tree_is_answered_or_refused(make: Callable[[int], Predicate], wa
         assert "levels" in str(error)  # noqa: PT017
 
 
+@pytest.mark.slow
 @settings(max_examples=most(30), deadline=None)
 @given(depth=st.integers(0, MAX_DEPTH), make=st.sampled_from([alternating, negated]))
 def test_every_walk_reaches_the_allowed_depth(depth: int, make: Callable[[int], Predicate]) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lakebloom.report import Facts
 
 
+@pytest.mark.slow
 def test_the_index_and_its_history_are_those_of_the_api(facts: Facts, aged: Lake) -> None:
     api = aged.open()
     assert facts.index == api.index("i")

@@ -91,6 +91,7 @@ def test_it_can_be_used_by_keyboard(chromium: Browser, page: Path) -> None:
     assert stops[:8] == ["A", "sizes", "fill", "SUMMARY", "SUMMARY", "SUMMARY", "history", "BODY"]
 
 
+@pytest.mark.slow
 def test_it_speaks_to_screen_readers(chromium: Browser, page: Path) -> None:
     with chromium.page(page.as_uri(), 1000) as shown:
         shown.call("Accessibility.enable")

@@ -93,6 +93,7 @@ def test_no_merge_is_lost() -> None:
     assert f == whole(1000)
 
 
+@pytest.mark.slow
 def test_no_type_is_forgotten() -> None:
     kinds = [pa.int16(), pa.int32(), pa.int64(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64(), pa.uint16()]
     for _ in range(10):

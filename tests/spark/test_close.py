@@ -90,6 +90,7 @@ def test_everything_is_given_back(spark: SparkSession, tmp_path: Path) -> None:
     assert not added(spark, before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_threads_stay_for_others(tmp_path: Path) -> None:
     first, second = Lakebloom(location=tmp_path), Lakebloom(location=tmp_path)

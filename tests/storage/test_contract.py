@@ -39,6 +39,7 @@ def paths_of(storage: Storage, prefix: str = "") -> list[str]:
     return sorted(file.path for file in storage.list(prefix))
 
 
+@pytest.mark.slow
 def test_it_is_a_storage_with_a_canonical_uri(storage: Storage) -> None:
     assert isinstance(storage, Storage)
     assert storage.uri == normalise(storage.uri)
@@ -88,6 +89,7 @@ def test_what_is_no_flat_buffer_is_refused(storage: Storage, data: object) -> No
     assert paths_of(storage) == []
 
 
+@pytest.mark.slow
 def test_a_file_larger_than_any_block_survives(storage: Storage) -> None:
     parts = [bytes([number]) * 3_000_001 for number in range(7)]  # 21 MB: parts, blocks and single puts all end inside
     storage.write("large", parts)
@@ -170,6 +172,7 @@ def test_put_if_absent_respects_written_files_and_forgets_deleted_ones(storage: 
     assert bytes(storage.read("a")) == b"put"
 
 
+@pytest.mark.slow
 def test_put_if_absent_lets_one_thread_through(reopen: Callable[[], Storage]) -> None:
     names = [f"log/{number:020}" for number in range(8)]
     won = race_threads(reopen, writers=4, names=names)
@@ -230,6 +233,7 @@ def test_encoded_and_literal_names_are_different_files(storage: Storage) -> None
     assert [bytes(storage.read(name)).decode() for name in names] == names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", BAD_PATHS, ids=repr)
 def test_paths_that_are_not_below_the_base_are_refused(storage: Storage, path: str) -> None:
     for operation in (

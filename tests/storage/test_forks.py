@@ -68,6 +68,7 @@ CHILDREN = """
 """
 
 
+@pytest.mark.slow
 @needs_fork
 def test_a_child_of_a_process_that_used_an_object_store_is_told_so(s3_options: dict[str, str]) -> None:
     options = [f"{key}={value}" for key, value in s3_options.items()]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 NAMES = [f"log/{number:020}" for number in range(20)]
 
 
+@pytest.mark.slow
 def test_processes_on_local_disk_have_one_winner(tmp_path: Path) -> None:
     writers = 3
     context = multiprocessing.get_context("spawn")

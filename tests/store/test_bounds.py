@@ -60,6 +60,7 @@ def entry(tmp_path: Path) -> Commit:
     return lake.entry()
 
 
+@pytest.mark.slow
 def test_an_honest_entry_is_believed(entry: Commit) -> None:
     assert contradiction(entry) is None
     assert decode_commit(encode_commit(entry), "x") == entry
@@ -88,6 +89,7 @@ def test_every_value_exchanged_gives_an_entry_or_a_typed_error(entry: Commit) ->
     assert refused > 100
 
 
+@pytest.mark.slow
 def test_every_schema_is_read_or_refused(entry: Commit) -> None:
     for path in places(SCHEMA):
         for value in [*HOSTILE_VALUES, *MORE]:

@@ -139,6 +139,7 @@ def test_an_independent_reader_finds_what_lakebloom_finds() -> None:
                 assert segment.might_contain_any(path, np.array([h], np.uint64)).tolist() == answers
 
 
+@pytest.mark.slow
 def test_an_independent_reader_reads_wide_tiles_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merge, "MERGED_BYTES", 8 * 32 * 2100 * 2)  # two rows a part
     storage = open_storage(tmp_path)

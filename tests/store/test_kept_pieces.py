@@ -43,6 +43,7 @@ def pieces_of(storage: Storage, tile: TileRecord) -> list[bytes]:
     return [data[at : at + stored - 4] for at in range(len(MAGIC), len(data), stored)]
 
 
+@pytest.mark.slow
 def test_many_threads_get_the_pieces_that_are_on_disk(storage: Storage) -> None:
     records = [tile_of(storage, number, *shape) for number, shape in enumerate(SHAPES)]
     expected = [pieces_of(storage, tile) for tile in records]

@@ -42,6 +42,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+@pytest.mark.slow
 def test_verdicts(table: Path) -> None:
     said = {advice.column: advice.verdict.value for advice in advise_on_path(table)}
     assert said == {
@@ -55,6 +56,7 @@ def test_verdicts(table: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_counts_are_those_of_the_files(table: Path) -> None:
     files = list_files([str(table)])
     specs = [ColumnSpec(("unique",), "bigint"), ColumnSpec(("user",), "string"), ColumnSpec(("nothing",), "bigint")]

@@ -89,6 +89,7 @@ def test_no_data_page_is_read(lake: Lake) -> None:
     assert report.bytes_read == footers + bits
 
 
+@pytest.mark.slow
 def test_what_has_no_filter_is_read(lake: Lake) -> None:
     fill(lake, [0])
     lake.fill([1])
@@ -108,6 +109,7 @@ def test_what_has_no_filter_is_read(lake: Lake) -> None:
     assert lake.open().verify_index(NAME).ok
 
 
+@pytest.mark.slow
 def test_refresh_and_optimize(lake: Lake) -> None:
     fill(lake, [0])
     create(lake)

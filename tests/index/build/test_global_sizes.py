@@ -8,6 +8,7 @@ from lakebloom import BloomIndexConfig, col
 from tests.index.lake import NAME, Lake
 
 
+@pytest.mark.slow
 def test_a_table_that_grows_gets_a_larger_global_filter(lake: Lake) -> None:
     import pyarrow as pa
 

@@ -72,6 +72,7 @@ def test_quick_indexes_appended_files_only(lake: Lake) -> None:
     assert_answers(lake, QUESTIONS)
 
 
+@pytest.mark.slow
 def test_quick_indexes_files_that_were_rewritten(lake: Lake) -> None:
     lake.fill(range(3))
     lake.create()
@@ -121,6 +122,7 @@ def test_quick_reads_nothing_of_old_tiles(lake: Lake) -> None:
     assert listed == {"log"} | new, "the log, and what was just built"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [2, 12], ids=["the global filter is replaced by a larger one", "it has room"])
 def test_two_quick_refreshes_at_once_both_count(lake: Lake, files: int) -> None:
     lake.fill(range(files))
@@ -213,6 +215,7 @@ def test_segments_that_are_large_enough_stay_as_they_are(lake: Lake, monkeypatch
     assert lake.entry().segments[:-1] == before
 
 
+@pytest.mark.slow
 def test_a_quick_refresh_during_a_full_one_is_kept(lake: Lake) -> None:
     lake.fill(range(4))
     lake.create()
@@ -282,6 +285,7 @@ def test_an_index_that_outgrows_its_limit_is_refused(lake: Lake) -> None:
     assert lake.refresh(max_index_bytes=1_000_000).files == 10
 
 
+@pytest.mark.slow
 def test_the_rate_follows_the_number_of_units(lake: Lake) -> None:
     lake.fill(range(4), rows=2)
     lake.create(BloomIndexConfig(NAME, ["k"]))

@@ -104,6 +104,7 @@ def test_size_and_rate_over_unique_keys(unique: Lake, fpp: float, bits: float, p
         assert measured == pytest.approx(fpp, rel=0.10)
 
 
+@pytest.mark.slow
 def test_no_key_is_missed(unique: Lake) -> None:
     unique.create(BloomIndexConfig("all", ["k"], fpp=1e-5, granularity=UNIT_ROWS))
     hashes = hash_values(np.arange(ROWS)).reshape(UNITS, UNIT_ROWS)

@@ -65,6 +65,7 @@ def test_every_retained_snapshot_is_counted(tmp_path: Path, seed: int, version: 
     assert not check.erased
 
 
+@pytest.mark.slow
 def test_erased_means_that_no_file_holds_the_key(tmp_path: Path) -> None:
     model = Model(tmp_path / "t")
     model.append([{1: key, 2: f"s{key}", 3: "a"} for key in range(10)])

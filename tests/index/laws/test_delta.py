@@ -116,6 +116,7 @@ def test_a_random_history_equals_its_model_at_every_version(tmp_path: Path, seed
     assert indexes.open().verify_index(NAME).false_negatives == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [11, 12])
 def test_the_model_is_right_about_what_deltalake_reads(tmp_path: Path, seed: int) -> None:
     """deltalake does not widen types and has no ids; everything else of the model it judges."""

@@ -299,6 +299,7 @@ def test_an_index_that_is_put_in_the_place_of_another(state: str, monkeypatch: p
     assert explored(groups, state, monkeypatch, with_files=True) > 300
 
 
+@pytest.mark.slow
 def test_two_vacuums_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert explored([("replace", "vacuum", "vacuum")], "active", monkeypatch, with_files=True) > 1000
 

@@ -83,6 +83,7 @@ def test_the_side_of_an_or_that_nothing_answers_is_named(lake: Lake) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -107,6 +108,7 @@ def test_what_cannot_be_explained(lake: Lake, arguments: tuple[Any, ...], code: 
     assert len(str(caught.value).splitlines()) <= 3
 
 
+@pytest.mark.slow
 def test_no_spark_is_loaded(lake: Lake) -> None:
     lake.create()
     code = f"""

@@ -228,6 +228,7 @@ def test_long_lists_are_asked_of_each_file_in_part(
     assert_answers(lake, asked, reader)
 
 
+@pytest.mark.slow
 @needs_filters_of_arrow
 def test_filters_inside_new_files_are_asked_before_their_pages(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_groups, "EMBEDDED_FILE_BYTES", 0)
@@ -276,6 +277,7 @@ def test_filters_over_nanoseconds_are_not_asked_for_microseconds(
     assert lake.open().lookup(NAME, col("t") == seven).num_rows == 1
 
 
+@pytest.mark.slow
 def test_a_process_that_looks_one_key_up_loads_little(lake: Lake) -> None:
     lake.fill(range(2))
     lake.create()
@@ -296,6 +298,7 @@ print([*(name for name in heavy if name in sys.modules), *thrift])
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("granularity", ["file", "row_group"])
 def test_rows_without_columns(lake: Lake, granularity: str) -> None:
     lake.fill(range(3))

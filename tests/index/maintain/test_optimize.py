@@ -53,6 +53,7 @@ def test_no_data_file_is_read_and_every_answer_stays(scattered: Lake) -> None:
     assert_answers(scattered, QUESTIONS)
 
 
+@pytest.mark.slow
 def test_units_that_do_not_count_are_left_out(scattered: Lake) -> None:
     before = scattered.entry()
     optimize_index(scattered.catalog(), NAME)
@@ -72,6 +73,7 @@ def test_a_second_time_there_is_nothing_to_gain(scattered: Lake) -> None:
     assert scattered.stored() == files
 
 
+@pytest.mark.slow
 def test_what_was_refreshed_meanwhile_stays(lake: Lake) -> None:
     lake.fill(range(4))
     lake.create()
@@ -189,6 +191,7 @@ def test_a_large_segment_is_not_written_again_for_a_small_one(lake: Lake, monkey
     assert len(lake.entry().segments) == 1, "now it is worth it"
 
 
+@pytest.mark.slow
 def test_segments_have_a_most_of_units(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(optimize, "MOST_WIDE_UNITS", 5)
     lake.fill(range(12))

@@ -79,6 +79,7 @@ def test_no_entry_is_put_that_does_not_read_back(lake: Lake, number: float) -> N
     assert log.versions() == [1, 2]
 
 
+@pytest.mark.slow
 def test_an_entry_with_the_null_of_a_full_filter_is_read(lake: Lake) -> None:
     """Earlier versions wrote such entries, and could not read them any more."""
     made(lake, global_filter=True)

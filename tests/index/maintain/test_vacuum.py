@@ -97,6 +97,7 @@ def test_duplicated_listings_do_no_harm(lake: Lake) -> None:
 # Deleted indexes
 
 
+@pytest.mark.slow
 def test_a_deleted_index_is_removed_after_its_retention(lake: Lake) -> None:
     lake.fill(range(3))
     lake.create()

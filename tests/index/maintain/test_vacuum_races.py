@@ -125,6 +125,7 @@ def test_a_writer_that_slept_through_a_vacuum_starts_from_the_newest_version(lak
     assert (committed.version, committed.summary) == (5, {"count": 4})
 
 
+@pytest.mark.slow
 def test_a_commit_whose_answer_was_lost_keeps_its_files(lake: Lake) -> None:
     lake.fill(range(2))
     lake.create()
@@ -282,6 +283,7 @@ def test_the_clock_of_the_machine_does_not_decide(lake: Lake, monkeypatch: pytes
     assert lake.vacuum(7 * DAY_MS, DAY_MS).versions_removed == 4
 
 
+@pytest.mark.slow
 def test_a_build_whose_files_are_gone_is_not_committed(lake: Lake) -> None:
     """Files that nobody names for longer than the grace period go, even if their build was only slow."""
     lake.fill(range(2))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lakebloom.store.unit_table import Unit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("granularity", ["file", "row_group", 7])
 def test_a_good_index(lake: Lake, granularity: str | int) -> None:
     lake.fill(range(3))

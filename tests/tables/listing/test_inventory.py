@@ -139,6 +139,7 @@ def test_a_watch_leaves_no_descriptor_behind(table: Path) -> None:
     assert len(list(Path("/proc/self/fd").iterdir())) <= before
 
 
+@pytest.mark.slow
 def test_watches_leave_room_for_other_programs(table: Path) -> None:
     """A user has 128 in all. The one that was not used for longest gives way."""
     watches = []

@@ -129,6 +129,7 @@ def test_a_newer_version_costs_only_its_own_commits(tmp_path: Path, monkeypatch:
     assert read == [f"{21:020}.json"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["classic", "parts", "v2 json", "v2 parquet"])
 @pytest.mark.parametrize("partitioned", [True, False])
 def test_all_forms_of_checkpoints_are_read(tmp_path: Path, form: str, partitioned: bool) -> None:

@@ -259,6 +259,7 @@ def test_a_bomb_of_compressed_metadata_is_refused(tmp_path: Path, monkeypatch: p
         opened(tmp_path / "t").newest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["m*.avro", "snap-*.avro"])
 def test_damaged_manifests_are_errors_with_a_type(tmp_path: Path, ending: str) -> None:
     small(tmp_path / "t")
@@ -309,6 +310,7 @@ def test_a_directory_that_did_not_change_is_not_read_again(tmp_path: Path, monke
     assert locate.folder_state(f"file://{tmp_path}/no") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["manifest", "list"])
 def test_a_file_of_metadata_that_was_cut_off_is_an_error(tmp_path: Path, kind: str) -> None:
     """Taken for a shorter one, the table would lose files, or rows that were deleted would come back."""
