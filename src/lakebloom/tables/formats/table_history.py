@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from lakebloom.tables.column_mapping import ColumnMapping
-    from lakebloom.tables.formats.table_snapshot import DataFile
+    from lakebloom.tables.formats.table_snapshot import DataFile, TableSnapshot
 
 _MOST_MS = 1 << 62
 
@@ -27,6 +27,18 @@ class RetainedVersion(NamedTuple):
     schema_json: str
     mapping: ColumnMapping
     partition_columns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, snapshot: TableSnapshot) -> RetainedVersion:
+        """Return what is known of a snapshot."""
+        return cls(
+            snapshot.table_id,
+            snapshot.version,
+            snapshot.timestamp_ms,
+            snapshot.schema_json,
+            snapshot.mapping,
+            snapshot.partition_columns,
+        )
 
 
 class RetainedFile(NamedTuple):

@@ -15,7 +15,8 @@ from lakebloom.tables.formats.delta.features import mapping_of
 from lakebloom.tables.formats.delta.intervals import interval_ms
 from lakebloom.tables.formats.delta.log_files import LOG, commit_name, list_log
 from lakebloom.tables.formats.delta.state import StateBuilder
-from lakebloom.tables.formats.table_history import RetainedFile, RetainedVersion, TableHistory
+from lakebloom.tables.formats.history_recorder import HistoryRecorder
+from lakebloom.tables.formats.table_history import RetainedVersion, TableHistory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,86 +48,67 @@ def delta_history(table_uri: str, options: Mapping[str, str]) -> TableHistory:
             found=f"version {files.newest}, and no checkpoint or commits that lead to it",
             hint="restore the missing files of the log",
         )
-    recorder = _Recorder(table_uri, options, files)
+    walk = _Walk(table_uri, options, files)
     for version in readable:
-        recorder.go_to(version)
-    return recorder.history()
+        walk.go_to(version)
+    return walk.history()
 
 
-class _Recorder:
-    """Goes from version to version, and notes when each file comes and goes."""
+class _Walk:
+    """Goes through the log from version to version."""
 
     def __init__(self, table_uri: str, options: Mapping[str, str], files: LogFiles) -> None:
         self._table_uri, self._files = table_uri, files
         self._options = {} if table_uri.startswith("file:") else options
         self._storage = open_storage(f"{table_uri}/{LOG}", self._options)
         self._state: State | None = None
-        self._open: dict[str, tuple[DataFile, int]] = {}
-        self._closed: list[RetainedFile] = []
-        self._versions: list[RetainedVersion] = []
+        self._recorder = HistoryRecorder()
 
     def go_to(self, version: int) -> None:
         """Take the next readable version."""
         follows = self._state is not None and version == self._state.version + 1
         if (follows or version == 0) and version in self._files.commits:
-            self._commit(version)
+            self._state = self._commit(version)
         else:
-            self._checkpoint(version)
-        assert self._state is not None
-        self._versions.append(self._described(self._state))
+            self._state = self._checkpoint(version)
+        self._recorder.finish_version(self._described(self._state))
 
     def history(self) -> TableHistory:
         """Return what was noted."""
         assert self._state is not None
-        last = len(self._versions) - 1
-        current = [RetainedFile(entry, first, last, None) for entry, first in self._open.values()]
-        metadata = self._state.metadata
+        metadata, entries = self._state.metadata, self._state.entries
         hides = (metadata.configuration.get(_VECTORS) or "").lower() == "true"
         return TableHistory(
-            tuple(self._versions),
-            (*self._closed, *current),
+            tuple(self._recorder.versions),
+            self._recorder.files(),
             _duration_ms(metadata, _FILE_RETENTION),
             _duration_ms(metadata, _LOG_RETENTION),
-            hides or any(file.data_file.deletes is not None for file in current),
+            hides or any(file.deletes is not None for file in entries.values()),
         )
 
-    def _commit(self, version: int) -> None:
+    def _commit(self, version: int) -> State:
         name = commit_name(version)
         uri = f"{self._storage.uri}/{name}"
         actions = parse_actions(uri, self._storage.read(name))
         builder = _Changes(self._table_uri, self._state)
         builder.apply(uri, actions)
-        self._state = builder.finish(version)
+        state = builder.finish(version)
         for key, removed_ms in builder.removed.items():
-            self._close(key, removed_ms or self._time_ms(self._state))
+            self._recorder.drop(key, removed_ms or self._time_ms(state))
         for key, entry in builder.added.items():
-            self._add(key, entry)
+            self._recorder.put(key, entry)
+        return state
 
-    def _checkpoint(self, version: int) -> None:
+    def _checkpoint(self, version: int) -> State:
         """Start again from a checkpoint: how the version before led to it is not known."""
         checkpoint = self._files.checkpoint_of(version)
         assert checkpoint is not None
         builder = StateBuilder(self._table_uri)
         uri = f"{self._storage.uri}/{checkpoint.names[0]}"
         builder.apply(uri, read_checkpoint(self._table_uri, checkpoint, self._options))
-        self._state = builder.finish(version)
-        for key in [key for key in self._open if key not in self._state.entries]:
-            self._close(key, None)
-        for key, entry in self._state.entries.items():
-            self._add(key, entry)
-
-    def _add(self, key: str, entry: DataFile) -> None:
-        known = self._open.get(key)
-        if known is not None and known[0] == entry:
-            return
-        if known is not None:
-            self._close(key, None)
-        self._open[key] = entry, len(self._versions)
-
-    def _close(self, key: str, removed_ms: int | None) -> None:
-        known = self._open.pop(key, None)
-        if known is not None and known[1] < len(self._versions):
-            self._closed.append(RetainedFile(known[0], known[1], len(self._versions) - 1, removed_ms))
+        state = builder.finish(version)
+        self._recorder.replace(state.entries, None)
+        return state
 
     def _described(self, state: State) -> RetainedVersion:
         metadata = state.metadata

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from lakebloom.storage.uri import from_decoded
+from lakebloom.tables.formats.history_recorder import HistoryRecorder
 from lakebloom.tables.formats.iceberg.manifests import DATA, read_entries, read_manifest_list
-from lakebloom.tables.formats.table_history import RetainedFile, RetainedVersion, TableHistory
+from lakebloom.tables.formats.table_history import RetainedVersion, TableHistory
 
 if TYPE_CHECKING:
     from lakebloom.tables.formats.iceberg.manifests import ListedFile
-    from lakebloom.tables.formats.iceberg.snapshot import IcebergSnapshot
     from lakebloom.tables.formats.iceberg.table import IcebergTable
-    from lakebloom.tables.formats.table_snapshot import DataFile
 
 __all__ = ["DeleteFile", "iceberg_delete_files", "iceberg_history"]
 
@@ -32,12 +31,13 @@ def iceberg_history(table: IcebergTable) -> TableHistory:
     info = newest.metadata.current_snapshot
     if info is not None and info.schema_id not in (None, newest.metadata.current_schema_id):
         snapshots.append(table.at(info.snapshot_id))
-    recorder = _Recorder()
+    recorder = HistoryRecorder()
     for snapshot in (*snapshots, newest):
-        recorder.add(snapshot)
+        recorder.replace(snapshot.data_files, snapshot.timestamp_ms)
+        recorder.finish_version(RetainedVersion.of(snapshot))
     merges = newest.metadata.properties.get(_DELETE_MODE) == "merge-on-read"
     hides = merges or any(file.deletes is not None for file in newest.data_files.values())
-    return TableHistory(tuple(recorder.versions), tuple(recorder.files()), None, None, hides)
+    return TableHistory(tuple(recorder.versions), recorder.files(), None, None, hides)
 
 
 class DeleteFile(NamedTuple):
@@ -66,37 +66,3 @@ def iceberg_delete_files(table: IcebergTable, options: dict[str, str]) -> list[D
             if known is None or is_current:
                 found[each.uri] = DeleteFile(each.uri, each.size_bytes, each.snapshot_id, each.format, is_current)
     return list(found.values())
-
-
-class _Recorder:
-    """Goes from snapshot to snapshot, and notes when each file comes and goes."""
-
-    def __init__(self) -> None:
-        self.versions: list[RetainedVersion] = []
-        self._open: dict[str, tuple[DataFile, int]] = {}
-        self._closed: list[RetainedFile] = []
-
-    def add(self, snapshot: IcebergSnapshot) -> None:
-        """Take the next snapshot."""
-        now, place = snapshot.data_files, len(self.versions)
-        for uri, (file, first) in list(self._open.items()):
-            if now.get(uri) != file:
-                self._closed.append(RetainedFile(file, first, place - 1, snapshot.timestamp_ms))
-                del self._open[uri]
-        for uri, file in now.items():
-            self._open.setdefault(uri, (file, place))
-        self.versions.append(
-            RetainedVersion(
-                snapshot.table_id,
-                snapshot.version,
-                snapshot.timestamp_ms,
-                snapshot.schema_json,
-                snapshot.mapping,
-                snapshot.partition_columns,
-            )
-        )
-
-    def files(self) -> list[RetainedFile]:
-        """Return all files, with the snapshots that have them."""
-        last = len(self.versions) - 1
-        return [*self._closed, *(RetainedFile(file, first, last, None) for file, first in self._open.values())]
