@@ -93,7 +93,7 @@ bench-tables: $(BENCH_STAMP) ## Delta tables against plain files and deltalake's
 compat: $(STAMP) ## the tests on every Spark that is supported, and docs/COMPATIBILITY.md from them; VERSION=3.5.9 for one
 	@. tools/java && $(BIN)/python tools/compat $(VERSION)
 
-fuzz: $(STAMP) ## random queries (N=3000), hostile files (HOSTILE=10000), kills and rivals; MINUTES=10 bounds the last two; VERSION=3.5.9: random queries on another Spark
+fuzz: $(STAMP) ## random queries (N=3000), hostile files (HOSTILE=10000), kills and rivals, histories of tables (COMMITS=1000); MINUTES=10 bounds hostile files and kills; VERSION=3.5.9: random queries on another Spark
 	@. tools/java && LAKEBLOOM_FUZZ=$(or $(N),3000) LAKEBLOOM_HOSTILE=$(or $(HOSTILE),10000) LAKEBLOOM_ROUNDS=1000000 LAKEBLOOM_COMMITS=$(or $(COMMITS),1000) \
 		LAKEBLOOM_MINUTES=$(or $(MINUTES),10) LAKEBLOOM_SEED=$(or $(SEED),$$$$) \
 		$(BIN)/python $(if $(VERSION),tools/compat --silence 1440 --only $(RANDOM_QUERIES) $(VERSION),-m pytest \

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tests.cli.running import Cli
-from tests.index.delta_lake import NAME, DeltaIndexes
+from tests.index.delta_lake import DeltaIndexes
+from tests.index.logged_lake import NAME
 from tests.tables.formats.delta.hand_table import HandTable, field
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import pytest
 
 from lakebloom.cli.exit_codes import ExitCode
 from tests.cli.running import ROOT, Cli, assert_golden
-from tests.index.delta_lake import NAME, DeltaIndexes
+from tests.index.delta_lake import DeltaIndexes
+from tests.index.logged_lake import NAME
 from tests.tables.formats.delta.hand_table import HandTable, field
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from tests.cli.running import Cli
-from tests.index.iceberg_lake import NAME, IcebergIndexes
+from tests.index.iceberg_lake import IcebergIndexes
+from tests.index.logged_lake import NAME
 from tests.tables.formats.iceberg.hand_table import HandTable, column, with_id
 
 if TYPE_CHECKING:

@@ -8,25 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakebloom import BloomIndexConfig, Lakebloom, col
-from lakebloom.index.build.create import create_index
-from lakebloom.index.build.refresh import RefreshMode, refresh_index
-from lakebloom.index.build.run import Workshop
-from lakebloom.index.catalog import Catalog
-from lakebloom.index.current_table import CurrentTable, delta_record, logged_table
-from lakebloom.index.settings import Settings
-from tests.index.local_builder import LocalBuilder
+from lakebloom import Lakebloom, col
+from lakebloom.index.current_table import delta_record
+from tests.index.logged_lake import NAME, LoggedIndexes
 from tests.tables.formats.delta.hand_table import HandTable, mapped
 from tests.tables.formats.delta.hand_table import field as field_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from lakebloom.index.build.report import BuildReport
-    from lakebloom.store.records import Commit, TableRecord
-    from lakebloom.tables.file_identity import TableFile
+    from lakebloom.store.records import TableRecord
 
-NAME = "i"
+FEATURES = ("deletionVectors", "columnMapping", "typeWidening")
 ARROW = {
     "long": pa.int64(),
     "integer": pa.int32(),
@@ -36,39 +30,15 @@ ARROW = {
 }
 
 
-class DeltaBuilder(LocalBuilder):
-    """Builds over what the log of a Delta table lists."""
-
-    def table(self, source: TableRecord) -> CurrentTable:
-        return logged_table(source, {})
-
-    def list_files(self, table: CurrentTable) -> list[TableFile]:
-        return list(table.list_files({}))
-
-
-class DeltaIndexes:
+class DeltaIndexes(LoggedIndexes):
     """The indexes of the Delta table at a path."""
 
     def __init__(self, home: Path, table: Path) -> None:
-        self.location, self.table = str(home / "indexes"), table
+        super().__init__(home)
+        self.table = table
 
-    def _shop(self) -> Workshop:
-        catalog = Catalog(self.location)
-        return Workshop(catalog, DeltaBuilder(catalog), Settings(global_max_bytes=1 << 16))
-
-    def create(self, *columns: str, **config: Any) -> BuildReport:
-        return create_index(
-            self._shop(), delta_record(f"file://{self.table}", {}), BloomIndexConfig(NAME, list(columns), **config)
-        )
-
-    def refresh(self, mode: RefreshMode = "quick") -> BuildReport:
-        return refresh_index(self._shop(), NAME, mode)
-
-    def entry(self) -> Commit:
-        return Catalog(self.location).index(NAME).log.newest()
-
-    def open(self) -> Lakebloom:
-        return Lakebloom(location=self.location)
+    def record(self) -> TableRecord:
+        return delta_record(f"file://{self.table}", {})
 
 
 @dataclass
@@ -95,10 +65,11 @@ class File:
 class Model:
     """A table that is written by hand, with the rows that each version should have."""
 
-    def __init__(self, root: Path, *, mode: str = "name") -> None:
+    def __init__(
+        self, root: Path, *, mode: str = "name", features: Sequence[str] = (*FEATURES, "typeWidening")
+    ) -> None:
         self.columns = [Column("k", "k", 1, "integer"), Column("s", "s", 2, "string"), Column("p", "p", 3, "string")]
         self.mode = mode
-        features = ["deletionVectors", "columnMapping", "typeWidening"]
         properties = {"delta.columnMapping.mode": mode}
         schema = [column.in_schema for column in self.columns]
         self.hand = HandTable(root, schema, partitions=["p"], features=features, configuration=properties)
@@ -181,10 +152,6 @@ class Model:
             for number, row in enumerate(file.rows)
             if number not in file.deleted
         ]
-
-
-def ordered(rows: list[dict[str, Any]]) -> list[str]:
-    return sorted(str(sorted(row.items())) for row in rows)
 
 
 def plain_table(root: Path, **options: Any) -> HandTable:

@@ -8,51 +8,30 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakebloom import BloomIndexConfig, Lakebloom
-from lakebloom.index.build.create import create_index
-from lakebloom.index.build.refresh import RefreshMode, refresh_index
-from lakebloom.index.build.run import Workshop
-from lakebloom.index.catalog import Catalog
 from lakebloom.index.current_table import iceberg_record
-from lakebloom.index.settings import Settings
 from lakebloom.tables.formats.iceberg.table import Source
-from tests.index.delta_lake import DeltaBuilder
+from tests.index.logged_lake import LoggedIndexes
 from tests.tables.formats.iceberg.hand_table import Entry, HandTable, column, with_id
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakebloom.index.build.report import BuildReport
-    from lakebloom.store.records import Commit
+    from lakebloom.store.records import TableRecord
 
-NAME = "i"
 ARROW = {"int": pa.int32(), "long": pa.int64(), "string": pa.string()}
 P_SPEC = {"name": "p", "transform": "identity", "source-id": 3, "field-id": 1000, "result": "string"}
 K_SPEC = {"name": "k_trunc", "transform": "truncate[50]", "source-id": 1, "field-id": 1001, "result": "int"}
 
 
-class IcebergIndexes:
+class IcebergIndexes(LoggedIndexes):
     """The indexes of an Iceberg table: its directory, unless another source is given."""
 
     def __init__(self, home: Path, table: Path, source: Source | None = None) -> None:
-        self.location, self.source = str(home / "indexes"), source or Source(directory=f"file://{table}")
+        super().__init__(home)
+        self.source = source or Source(directory=f"file://{table}")
 
-    def _shop(self) -> Workshop:
-        catalog = Catalog(self.location)
-        return Workshop(catalog, DeltaBuilder(catalog), Settings(global_max_bytes=1 << 16))
-
-    def create(self, *columns: str, **config: Any) -> BuildReport:
-        record = iceberg_record(self.source, {})
-        return create_index(self._shop(), record, BloomIndexConfig(NAME, list(columns), **config))
-
-    def refresh(self, mode: RefreshMode = "quick") -> BuildReport:
-        return refresh_index(self._shop(), NAME, mode)
-
-    def entry(self) -> Commit:
-        return Catalog(self.location).index(NAME).log.newest()
-
-    def open(self) -> Lakebloom:
-        return Lakebloom(location=self.location)
+    def record(self) -> TableRecord:
+        return iceberg_record(self.source, {})
 
 
 @dataclass
@@ -111,11 +90,15 @@ class Model:
         return entry
 
     def append(self, rows: list[dict[int, Any]], *, with_partition: bool = True) -> None:
+        self.hand.commit(*self.write_all(rows, with_partition=with_partition))
+        self.remember()
+
+    def write_all(self, rows: list[dict[int, Any]], *, with_partition: bool = True) -> list[Entry]:
+        """Write rows as one data file for each partition."""
         by_partition: dict[tuple[Any, ...], list[dict[int, Any]]] = {}
         for row in rows:
             by_partition.setdefault(self.partition_of(row), []).append(row)
-        self.hand.commit(*[self.write(part, with_partition=with_partition) for part in by_partition.values()])
-        self.remember()
+        return [self.write(part, with_partition=with_partition) for part in by_partition.values()]
 
     def delete_positions(self, chosen: list[tuple[File, set[int]]], *, alone: bool) -> None:
         """Delete rows of files of one partition."""
@@ -167,12 +150,20 @@ class Model:
 
     def compact(self, chosen: list[File]) -> None:
         """Rewrite the live rows of files of one partition of the current spec."""
-        live = [row for file in chosen for at, row in enumerate(file.rows) if at not in file.deleted]
-        rows = [{each.id: self.value(row, each) for each in self.columns} for row in live]
+        rows = [{each.id: self.value(row, each) for each in self.columns} for row in self._live(chosen)]
         self.files = [file for file in self.files if file not in chosen]
         added = [] if not rows else [self.write(rows)]
         vectors = [file.vector for file in chosen if file.vector is not None]
         self.hand.commit(*added, removed=[*(file.entry for file in chosen), *vectors])
+        self.remember()
+
+    def rewrite(self) -> None:
+        """Rewrite all live rows with the current columns and spec, and drop all deletes."""
+        rows = [{each.id: self.value(row, each) for each in self.columns} for row in self._live(self.files)]
+        removed = [*(file.entry for file in self.files), *self.deletes]
+        removed += [file.vector for file in self.files if file.vector is not None]
+        self.files, self.deletes = [], []
+        self.hand.commit(*self.write_all(rows), removed=removed)
         self.remember()
 
     def roll_back(self, snapshot_id: int) -> None:
@@ -189,15 +180,17 @@ class Model:
         """Give the table its columns as they are now. There is no snapshot for this."""
         self.hand.schema([each.in_schema for each in self.columns])
 
+    def _live(self, files: list[File]) -> list[dict[int, Any]]:
+        return [row for file in files for at, row in enumerate(file.rows) if at not in file.deleted]
+
     def value(self, row: dict[int, Any], wanted: Column) -> Any:
         return row.get(wanted.id, wanted.default)
 
+    def state(self, snapshot_id: int | None) -> tuple[list[Column], list[File], list[Entry]]:
+        """Return the columns, files and deletes of a snapshot; None: those of the table now."""
+        return (self.columns, self.files, self.deletes) if snapshot_id is None else self.snapshots[snapshot_id]
+
     def rows(self, snapshot_id: int | None = None) -> list[dict[str, Any]]:
         """Return the rows of a snapshot by the names that columns had then; None: those of the table now."""
-        columns, files, _ = (self.columns, self.files, None) if snapshot_id is None else self.snapshots[snapshot_id]
-        return [
-            {each.name: self.value(row, each) for each in columns}
-            for file in files
-            for number, row in enumerate(file.rows)
-            if number not in file.deleted
-        ]
+        columns, files, _ = self.state(snapshot_id)
+        return [{each.name: self.value(row, each) for each in columns} for row in self._live(files)]

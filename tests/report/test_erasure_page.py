@@ -10,7 +10,8 @@ import pytest
 
 from lakebloom.errors import StorageError
 from lakebloom.report.erasure_page import render_erasure
-from tests.index.delta_lake import NAME, DeltaIndexes
+from tests.index.delta_lake import DeltaIndexes
+from tests.index.logged_lake import NAME
 from tests.report.test_page import CONTRASTS, CUT_OFF, SIZES
 from tests.tables.formats.delta.hand_table import HandTable, field
 

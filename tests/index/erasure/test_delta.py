@@ -17,7 +17,8 @@ from lakebloom.errors import DataFileError, NotFoundError
 from lakebloom.index.erasure import findings
 from lakebloom.tables.formats.delta.history import delta_history
 from tests.examples import most
-from tests.index.delta_lake import NAME, Column, DeltaIndexes, Model, keys, plain_table
+from tests.index.delta_lake import Column, DeltaIndexes, Model, keys, plain_table
+from tests.index.logged_lake import NAME
 from tests.tables.formats.delta.hand_table import HandTable, field
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
-from tests.index.delta_lake import NAME, DeltaIndexes, Model
+from tests.index.delta_lake import DeltaIndexes, Model
+from tests.index.logged_lake import NAME
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,8 +16,9 @@ from lakebloom.errors import UnsupportedSourceError
 from lakebloom.index.erasure.steps import table_name
 from lakebloom.tables.formats.iceberg.history import iceberg_history
 from lakebloom.tables.formats.iceberg.table import IcebergTable, Source
-from tests.index.iceberg_lake import NAME, Column, IcebergIndexes, Model
+from tests.index.iceberg_lake import Column, IcebergIndexes, Model
 from tests.index.laws.test_iceberg import History
+from tests.index.logged_lake import NAME
 from tests.tables.formats.iceberg.hand_table import HandTable, column, with_id
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from lakebloom.errors import (
     DataFileError,
     LakebloomError,
 )
-from tests.index.delta_lake import NAME, Column, DeltaIndexes, Model, keys
+from tests.index.delta_lake import Column, DeltaIndexes, Model, keys
+from tests.index.logged_lake import NAME
 from tests.tables.formats.delta.hand_table import HandTable, field, mapped
 
 if TYPE_CHECKING:

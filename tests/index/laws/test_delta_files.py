@@ -17,7 +17,8 @@ from lakebloom.errors import (
     NotFoundError,
     UnsupportedSourceError,
 )
-from tests.index.delta_lake import NAME, DeltaIndexes, Model, found_keys, keys, plain_table
+from tests.index.delta_lake import DeltaIndexes, Model, found_keys, keys, plain_table
+from tests.index.logged_lake import NAME
 from tests.tables.formats.delta.hand_table import HandTable, field
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from lakebloom.errors import (
     UnsupportedTypeError,
     ValueConversionError,
 )
-from tests.index.iceberg_lake import NAME, P_SPEC, Column, IcebergIndexes, Model
+from tests.index.iceberg_lake import P_SPEC, Column, IcebergIndexes, Model
+from tests.index.logged_lake import NAME
 from tests.tables.formats.iceberg.hand_table import HandTable, column, with_id
 from tests.tables.formats.iceberg.judge import judged_rows
 

@@ -12,7 +12,8 @@ import pytest
 from lakebloom import col
 from lakebloom.errors import DataFileError, LakebloomError, NotFoundError, UnsupportedSourceError
 from lakebloom.tables.formats.iceberg.table import Source
-from tests.index.iceberg_lake import NAME, P_SPEC, IcebergIndexes, Model
+from tests.index.iceberg_lake import P_SPEC, IcebergIndexes, Model
+from tests.index.logged_lake import NAME
 from tests.tables.formats.iceberg.hand_table import Entry, HandTable, column, with_id
 
 SCHEMA = pa.schema([with_id("k", pa.int64(), 1), with_id("s", pa.string(), 2)])

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from lakebloom.errors import DataFileError
-from tests.index.iceberg_lake import NAME, IcebergIndexes
+from tests.index.iceberg_lake import IcebergIndexes
+from tests.index.logged_lake import NAME
 from tests.tables.formats.iceberg.hand_table import Entry, HandTable, column, with_id
 from tests.tables.formats.iceberg.judge import judged_rows
 

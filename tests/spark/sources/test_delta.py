@@ -10,7 +10,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.spark.jvm import java_class
-from tests.index.delta_lake import Column, Model, ordered
+from tests.index.delta_lake import Column, Model
+from tests.index.logged_lake import ordered
 from tests.spark.needs import needs_data_source
 from tests.tables.formats.delta.judge import judged_rows
 

@@ -14,8 +14,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import NotFoundError, UnsupportedSourceError
 from lakebloom.tables.formats.iceberg.catalogs import forget_catalogs
-from tests.index.delta_lake import ordered
 from tests.index.iceberg_lake import Column, Model
+from tests.index.logged_lake import ordered
 from tests.spark.needs import needs_data_source
 
 if TYPE_CHECKING:

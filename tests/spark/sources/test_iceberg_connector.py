@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("pyiceberg", reason="needs pyiceberg")
 
-from tests.index.delta_lake import ordered
 from tests.index.laws.test_iceberg import History
+from tests.index.logged_lake import ordered
 from tests.spark.iceberg_connector import connector_jar, connector_rows
 
 if TYPE_CHECKING:

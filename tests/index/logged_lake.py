@@ -1,0 +1,65 @@
+"""An index on local disk of a table whose files a log lists, of Delta or of Iceberg."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from lakebloom import BloomIndexConfig, Lakebloom
+from lakebloom.index.build.create import create_index
+from lakebloom.index.build.refresh import RefreshMode, refresh_index
+from lakebloom.index.build.run import Workshop
+from lakebloom.index.catalog import Catalog
+from lakebloom.index.current_table import CurrentTable, logged_table
+from lakebloom.index.settings import Settings
+from tests.index.local_builder import LocalBuilder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lakebloom.index.build.report import BuildReport
+    from lakebloom.store.records import Commit, TableRecord
+    from lakebloom.tables.file_identity import TableFile
+
+NAME = "i"
+
+
+class LoggedBuilder(LocalBuilder):
+    """Builds over what the log of a table lists."""
+
+    def table(self, source: TableRecord) -> CurrentTable:
+        return logged_table(source, {})
+
+    def list_files(self, table: CurrentTable) -> list[TableFile]:
+        return list(table.list_files({}))
+
+
+class LoggedIndexes(ABC):
+    """The indexes of a table."""
+
+    def __init__(self, home: Path) -> None:
+        self.location = str(home / "indexes")
+
+    @abstractmethod
+    def record(self) -> TableRecord:
+        """Return what an index notes of the table as it is now."""
+
+    def _shop(self) -> Workshop:
+        catalog = Catalog(self.location)
+        return Workshop(catalog, LoggedBuilder(catalog), Settings(global_max_bytes=1 << 16))
+
+    def create(self, *columns: str, **config: Any) -> BuildReport:
+        return create_index(self._shop(), self.record(), BloomIndexConfig(NAME, list(columns), **config))
+
+    def refresh(self, mode: RefreshMode = "quick") -> BuildReport:
+        return refresh_index(self._shop(), NAME, mode)
+
+    def entry(self) -> Commit:
+        return Catalog(self.location).index(NAME).log.newest()
+
+    def open(self) -> Lakebloom:
+        return Lakebloom(location=self.location)
+
+
+def ordered(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(str(sorted(row.items())) for row in rows)
