@@ -18,6 +18,9 @@ from lakebloom.sbbf.values.plain_arrays import plain_array
 
 __all__ = ["constant_array"]
 
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+"""JSON has no numbers for these."""
+
 
 def constant_array(name: str, kind: pa.DataType, text: str) -> pa.Array:
     """Return an array of one value. Raises ValueConversionError for what is no value of the type.
@@ -43,7 +46,7 @@ def _array(value: Any, kind: pa.DataType) -> pa.Array:
             raise ValueError(f"{value!r}")
         return plain_array([value], kind)
     if pt.is_floating(kind):
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if value not in _NOT_FINITE and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise ValueError(f"{value!r}")
         return plain_array([float(value)], kind)
     if not isinstance(value, str):
