@@ -316,3 +316,30 @@ def test_steps_fit_what_holds_the_keys(tmp_path: Path) -> None:
     assert statements(check) == ["rewrite_data_files", "expire_snapshots"]
     assert "'remove-dangling-deletes', 'true'" in check.statement
     assert not lake.erasure_plan(NAME, [9]).check().steps
+
+
+def test_branches_and_tags_that_keep_the_rows_are_named(tmp_path: Path) -> None:
+    model = Model(tmp_path / "t")
+    model.append([row(1)])
+    model.hand.refer("before", "tag")
+    model.append([row(7)])
+    tagged = model.hand.current
+    for name, kind in (("of `7`", "tag"), ("audit", "branch")):
+        model.hand.refer(name, kind)
+    indexes = IcebergIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    lake = indexes.open()
+    model.remove(model.files[-1])
+    for report in (lake.erasure_plan(NAME, [7]), lake.erasure_plan(NAME, [7]).check()):
+        assert [each.refs for each in report.snapshots] == [("branch audit", "tag of `7`")]
+        assert "branch audit, tag of `7`" in str(report)
+        assert report.as_data()["snapshots"][0]["refs"] == ("branch audit", "tag of `7`")
+        assert statements(report) == ["ALTER", "expire_snapshots"]
+        target = f"ALTER TABLE iceberg.`{tmp_path / 't'}` DROP"
+        assert report.steps[0].statement.splitlines() == [f"{target} BRANCH `audit`;", f"{target} TAG `of ``7```;"]
+    model.expire({tagged})
+    assert not lake.erasure_plan(NAME, [7]).check().erased
+    for name in ("of `7`", "audit"):
+        del model.hand.metadata["refs"][name]
+    model.expire(set())
+    assert statements(lake.erasure_plan(NAME, [7]).check()) == ["remove_orphan_files"]

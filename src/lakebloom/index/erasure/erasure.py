@@ -150,6 +150,7 @@ class Erasure:
             has_deletes=any(file.state == "deletes" for file in files),
             has_versions=any(file.state == "old" for file in files),
             orphans_ms=summary.orphans_ms,
+            refs=summary.refs,
             now_ms=time.time_ns() // 1_000_000,
             has_catalog=record.catalog is not None
             or (record.snapshot is not None and record.snapshot.catalog is not None),

@@ -85,6 +85,8 @@ class KeyVersions(Printable):
     rows_hidden: int
     removable_ms: int | None
     """From when on VACUUM removes these rows; None if that is not known, or as long as a file is current."""
+    refs: tuple[str, ...] = ()
+    """Branches and tags of an Iceberg table that keep one of them, but for the main branch."""
 
     def shown(self) -> list[tuple[str, str]]:
         """Return the fields as (name, text)."""
@@ -96,6 +98,7 @@ class KeyVersions(Printable):
             ("rows", f"{self.rows:,}"),
             ("rows hidden", f"{self.rows_hidden:,}"),
             ("removable from", moment(self.removable_ms)),
+            ("kept by", ", ".join(self.refs)),
         ]
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from lakebloom.store.records import TableRecord
     from lakebloom.tables.columns import ColumnPath
+    from lakebloom.tables.formats.table_history import TableRef
 
 __all__ = ["KEYS_PATH", "Situation", "steps_of", "table_name"]
 
@@ -60,6 +61,8 @@ class Situation(NamedTuple):
     """Whether it is older versions that hold rows with keys, and not only files of none."""
     orphans_ms: int | None = None
     """When the youngest file of no version that holds keys was written; None if there is none."""
+    refs: tuple[TableRef, ...] = ()
+    """The branches and tags that keep a version that holds keys."""
     now_ms: int = 0
     has_catalog: bool = True
     """Whether the table is known by its name in a catalog."""
@@ -135,10 +138,8 @@ def _iceberg(now: Situation) -> list[ErasureStep]:
         call = f"CALL {catalog}.system.rewrite_data_files({table}, options => map({options}));"
         steps.append(ErasureStep("Purge rows that are only marked as deleted", why, call))
     if changes or now.has_versions:
-        why = (
-            "Older snapshots keep their files until they are expired. Branches and tags keep their snapshots: drop "
-            f"those that hold the rows first (SELECT * FROM {now.target}.refs lists them)."
-        )
+        steps += _dropped_refs(now)
+        why = "Older snapshots keep their files until they are expired. Branches and tags keep their snapshots."
         if changes:
             why += " The steps before this make snapshots that hold the rows, too: write a time after them."
         call = f"CALL {catalog}.system.expire_snapshots({table}, older_than => {_time(now.now_ms)}, retain_last => 1);"
@@ -158,6 +159,17 @@ def _iceberg(now: Situation) -> list[ErasureStep]:
         )
         steps = [replace(step, why=step.why + note) for step in steps]
     return steps
+
+
+def _dropped_refs(now: Situation) -> list[ErasureStep]:
+    if not now.refs:
+        return []
+    why = (
+        f"They keep snapshots that hold the rows: {', '.join(map(str, now.refs))}. Expiring leaves these alone. From a "
+        "branch that is still needed, delete the rows instead: SQL calls it branch_ and its name, below the table."
+    )
+    drops = [f"ALTER TABLE {now.target} DROP {ref.kind.upper()} {_quoted(ref.name)};" for ref in now.refs]
+    return [ErasureStep("Drop branches and tags", why, "\n".join(drops))]
 
 
 def _time(time_ms: int) -> str:

@@ -14,6 +14,7 @@ from lakebloom.storage import to_local_path
 if TYPE_CHECKING:
     from lakebloom.index.erasure.findings import Findings, Held
     from lakebloom.index.erasure.keys import Keys
+    from lakebloom.tables.formats.table_history import TableRef
     from lakebloom.tables.parquet.pages.row_ranges import Numbers
 
 __all__ = ["Summary", "matches_table"]
@@ -91,6 +92,12 @@ class Summary:
         found, states = self._found.leftovers, self._found.states
         return max((file.mtime_ms for file, _ in found if file.uri not in states), default=None)
 
+    @property
+    def refs(self) -> tuple[TableRef, ...]:
+        """The branches and tags that keep a version that holds keys."""
+        places = np.flatnonzero(self._files[:-1]).tolist()
+        return tuple(sorted({ref for place in places for ref in self._history.versions[place].refs}))
+
     def versions(self) -> list[KeyVersions]:
         """Return the versions that hold keys, the newest first; neighbours that have the same files are one record."""
         versions = self._history.versions
@@ -110,6 +117,7 @@ class Summary:
                     int(self._rows[first]),
                     int(self._hidden[first]),
                     None if until == _NEVER else until,
+                    tuple(sorted({str(ref) for version in versions[first:stop] for ref in version.refs})),
                 )
             )
         return found[::-1]

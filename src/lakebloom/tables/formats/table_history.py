@@ -14,7 +14,18 @@ if TYPE_CHECKING:
 
 _MOST_MS = 1 << 62
 
-__all__ = ["RetainedFile", "RetainedVersion", "TableHistory"]
+__all__ = ["RetainedFile", "RetainedVersion", "TableHistory", "TableRef"]
+
+
+class TableRef(NamedTuple):
+    """A name that keeps a version."""
+
+    kind: str
+    """"branch" or "tag"."""
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
 
 
 class RetainedVersion(NamedTuple):
@@ -27,9 +38,11 @@ class RetainedVersion(NamedTuple):
     schema_json: str
     mapping: ColumnMapping
     partition_columns: tuple[str, ...]
+    refs: tuple[TableRef, ...] = ()
+    """The names that keep it, besides its place in the history."""
 
     @classmethod
-    def of(cls, snapshot: TableSnapshot) -> RetainedVersion:
+    def of(cls, snapshot: TableSnapshot, refs: tuple[TableRef, ...]) -> RetainedVersion:
         """Return what is known of a snapshot."""
         return cls(
             snapshot.table_id,
@@ -38,6 +51,7 @@ class RetainedVersion(NamedTuple):
             snapshot.schema_json,
             snapshot.mapping,
             snapshot.partition_columns,
+            refs,
         )
 
 

@@ -234,6 +234,11 @@ class HandTable:
         self._finish(snapshot_id, sequence)
         return snapshot_id
 
+    def refer(self, name: str, kind: str, snapshot_id: int | None = None) -> None:
+        """Make a branch or a tag of a snapshot, by default of the current one."""
+        self.metadata["refs"][name] = {"snapshot-id": snapshot_id or self.current, "type": kind}
+        self.write_metadata()
+
     def roll_back(self, snapshot_id: int) -> None:
         """Make an earlier snapshot the current one."""
         self.manifests = list(self._kept[snapshot_id])
@@ -269,7 +274,7 @@ class HandTable:
 
     def _set_current(self, snapshot_id: int) -> None:
         self.metadata["current-snapshot-id"] = snapshot_id
-        self.metadata["refs"] = {"main": {"snapshot-id": snapshot_id, "type": "branch"}}
+        self.metadata["refs"]["main"] = {"snapshot-id": snapshot_id, "type": "branch"}
         now = START_MS + 1000 * (self.number + 1)
         self.metadata["snapshot-log"].append({"snapshot-id": snapshot_id, "timestamp-ms": now})
 

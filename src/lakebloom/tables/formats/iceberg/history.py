@@ -34,7 +34,7 @@ def iceberg_history(table: IcebergTable) -> TableHistory:
     recorder = HistoryRecorder()
     for snapshot in (*snapshots, newest):
         recorder.replace(snapshot.data_files, snapshot.timestamp_ms)
-        recorder.finish_version(RetainedVersion.of(snapshot))
+        recorder.finish_version(RetainedVersion.of(snapshot, newest.metadata.refs_of(snapshot.version)))
     merges = newest.metadata.properties.get(_DELETE_MODE) == "merge-on-read"
     hides = merges or any(file.deletes is not None for file in newest.data_files.values())
     return TableHistory(tuple(recorder.versions), recorder.files(), None, None, hides)

@@ -13,6 +13,7 @@ import msgspec
 
 from lakebloom.errors import DataFileError, UnsupportedSourceError
 from lakebloom.storage import open_storage
+from lakebloom.tables.formats.table_history import TableRef
 
 __all__ = [
     "IcebergField",
@@ -32,6 +33,7 @@ __all__ = [
 _MOST_BYTES = 1 << 29
 _NAME_MAPPING = "schema.name-mapping.default"
 _KNOWN_VERSIONS = (1, 2, 3)
+_MAIN, _TAG = "main", "tag"
 _NO_SNAPSHOT = -1
 
 
@@ -119,6 +121,13 @@ class LogEntry(msgspec.Struct, frozen=True, rename="kebab"):
     timestamp_ms: int
 
 
+class Ref(msgspec.Struct, frozen=True, rename="kebab"):
+    """A branch or a tag."""
+
+    snapshot_id: int
+    type: str = "branch"
+
+
 class TableMetadata(msgspec.Struct, frozen=True, rename="kebab"):
     """What a metadata file says."""
 
@@ -134,6 +143,7 @@ class TableMetadata(msgspec.Struct, frozen=True, rename="kebab"):
     current_snapshot_id: int | None = None
     snapshots: tuple[SnapshotInfo, ...] = ()
     snapshot_log: tuple[LogEntry, ...] = ()
+    refs: dict[str, Ref] = {}
 
     @property
     def table_id(self) -> str:
@@ -150,6 +160,11 @@ class TableMetadata(msgspec.Struct, frozen=True, rename="kebab"):
     def snapshot(self, number: int | None) -> SnapshotInfo | None:
         """Return a snapshot by its id."""
         return next((each for each in self.snapshots if each.snapshot_id == number), None)
+
+    def refs_of(self, number: int) -> tuple[TableRef, ...]:
+        """Return the branches and tags that keep a snapshot, but for the main branch."""
+        names = sorted(name for name, ref in self.refs.items() if ref.snapshot_id == number and name != _MAIN)
+        return tuple(TableRef(_TAG if self.refs[name].type == _TAG else "branch", name) for name in names)
 
     def schema_of(self, number: int | None) -> Schema:
         """Return a schema by its id; None is the current one. Raises KeyError."""
