@@ -85,8 +85,8 @@ class KeyVersions(Printable):
     rows_hidden: int
     removable_ms: int | None
     """From when on VACUUM removes these rows; None if that is not known, or as long as a file is current."""
-    refs: tuple[str, ...] = ()
-    """Branches and tags of an Iceberg table that keep one of them, but for the main branch."""
+    refs: tuple[str, ...] | None = None
+    """Branches and tags of an Iceberg table that keep one of them, but for the main branch; None for other formats."""
 
     def shown(self) -> list[tuple[str, str]]:
         """Return the fields as (name, text)."""
@@ -98,7 +98,7 @@ class KeyVersions(Printable):
             ("rows", f"{self.rows:,}"),
             ("rows hidden", f"{self.rows_hidden:,}"),
             ("removable from", moment(self.removable_ms)),
-            ("kept by", ", ".join(self.refs)),
+            *([] if self.refs is None else [("kept by", ", ".join(self.refs))]),
         ]
 
 

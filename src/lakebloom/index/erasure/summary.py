@@ -12,6 +12,8 @@ from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.storage import to_local_path
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from lakebloom.index.erasure.findings import Findings, Held
     from lakebloom.index.erasure.keys import Keys
     from lakebloom.tables.formats.table_history import TableRef
@@ -95,8 +97,10 @@ class Summary:
     @property
     def refs(self) -> tuple[TableRef, ...]:
         """The branches and tags that keep a version that holds keys."""
-        places = np.flatnonzero(self._files[:-1]).tolist()
-        return tuple(sorted({ref for place in places for ref in self._history.versions[place].refs}))
+        return self._refs(np.flatnonzero(self._files[:-1]).tolist())
+
+    def _refs(self, places: Iterable[int]) -> tuple[TableRef, ...]:
+        return tuple(sorted({ref for place in places for ref in self._history.versions[place].refs or ()}))
 
     def versions(self) -> list[KeyVersions]:
         """Return the versions that hold keys, the newest first; neighbours that have the same files are one record."""
@@ -117,7 +121,7 @@ class Summary:
                     int(self._rows[first]),
                     int(self._hidden[first]),
                     None if until == _NEVER else until,
-                    tuple(sorted({str(ref) for version in versions[first:stop] for ref in version.refs})),
+                    None if versions[first].refs is None else tuple(map(str, self._refs(range(first, stop)))),
                 )
             )
         return found[::-1]

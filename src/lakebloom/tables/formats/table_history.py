@@ -38,8 +38,8 @@ class RetainedVersion(NamedTuple):
     schema_json: str
     mapping: ColumnMapping
     partition_columns: tuple[str, ...]
-    refs: tuple[TableRef, ...] = ()
-    """The names that keep it, besides its place in the history."""
+    refs: tuple[TableRef, ...] | None = None
+    """The names that keep it, besides its place in the history; None for a format without such names."""
 
     @classmethod
     def of(cls, snapshot: TableSnapshot, refs: tuple[TableRef, ...]) -> RetainedVersion:
