@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import EqualTo, In
 from pyiceberg.transforms import BucketTransform, IdentityTransform, TruncateTransform
 from pyiceberg.types import IntegerType, LongType, StringType
@@ -17,6 +16,7 @@ from tests.fuzz.random_rows import KEYS, random_rows, some_keys
 from tests.index.iceberg_lake import IcebergIndexes
 from tests.index.laws.random_history import NAMES, RandomHistory
 from tests.tables.formats.iceberg.judge import judged_rows
+from tests.tables.formats.iceberg.sql_catalog import CATALOG, local_catalog, named_catalog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,10 +30,10 @@ class WrittenHistory(RandomHistory):
 
     def __init__(self, home: Path, seed: int, version: int) -> None:
         super().__init__(seed)
-        self.catalog = SqlCatalog("c", uri=f"sqlite:///{home}/c.db", warehouse=f"file://{home}/w")
-        self.catalog.create_namespace("d")
         schema = pa.schema({"k": pa.int32(), "s": pa.string(), "p": pa.string()})
-        self.table: Table = self.catalog.create_table("d.t", schema, properties={"format-version": str(version)})
+        self.table: Table = local_catalog(home).create_table(
+            "db.t", schema, properties={"format-version": str(version)}
+        )
         self.changes = 0
         self.append()
 
@@ -147,6 +147,9 @@ class WrittenHistory(RandomHistory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_history_by_pyiceberg(tmp_path: Path, version: int) -> None:
+def test_a_history_by_pyiceberg(tmp_path: Path, version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table is named by its directory, or by its catalog."""
+    named_catalog(monkeypatch, tmp_path)
     history = WrittenHistory(tmp_path, SEED, version)
-    follow_long(IcebergIndexes(tmp_path, tmp_path / "none", Source(directory=history.table.location())), history)
+    source = Source(catalog=f"{CATALOG}.db.t") if version == 2 else Source(directory=history.table.location())
+    follow_long(IcebergIndexes(tmp_path, tmp_path / "none", source), history)

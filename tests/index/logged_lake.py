@@ -15,9 +15,11 @@ from lakebloom.index.settings import Settings
 from tests.index.local_builder import LocalBuilder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from lakebloom.index.build.report import BuildReport
+    from lakebloom.storage import Storage
     from lakebloom.store.records import Commit, TableRecord
     from lakebloom.tables.file_identity import TableFile
 
@@ -37,19 +39,21 @@ class LoggedBuilder(LocalBuilder):
 class LoggedIndexes(ABC):
     """The indexes of a table."""
 
-    def __init__(self, home: Path) -> None:
-        self.location = str(home / "indexes")
+    def __init__(self, home: Path, wrap: Callable[[Storage], Storage] = lambda storage: storage) -> None:
+        """``wrap`` is what writers of the index do to its storage."""
+        self.location, self.wrap = str(home / "indexes"), wrap
 
     @abstractmethod
     def record(self) -> TableRecord:
         """Return what an index notes of the table as it is now."""
 
     def _shop(self) -> Workshop:
-        catalog = Catalog(self.location)
+        catalog = Catalog(self.location, wrap=self.wrap)
         return Workshop(catalog, LoggedBuilder(catalog), Settings(global_max_bytes=1 << 16))
 
-    def create(self, *columns: str, **config: Any) -> BuildReport:
-        return create_index(self._shop(), self.record(), BloomIndexConfig(NAME, list(columns), **config))
+    def create(self, *columns: str, replace: bool = False, **config: Any) -> BuildReport:
+        chosen = BloomIndexConfig(NAME, list(columns), **config)
+        return create_index(self._shop(), self.record(), chosen, replace=replace)
 
     def refresh(self, mode: RefreshMode = "quick") -> BuildReport:
         return refresh_index(self._shop(), NAME, mode)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.transforms import IdentityTransform
 
 from lakebloom import Lakebloom, col
@@ -22,6 +21,7 @@ from tests.tables.formats.delta import hand_table as delta
 from tests.tables.formats.delta.judge import judged_rows as rows_by_deltalake
 from tests.tables.formats.iceberg import hand_table as iceberg
 from tests.tables.formats.iceberg.judge import judged_rows as rows_by_pyiceberg
+from tests.tables.formats.iceberg.sql_catalog import local_catalog
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,9 +86,7 @@ def test_a_delta_table_as_spark_writes_it(tmp_path: Path, text: str, number: flo
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_iceberg_table_by_pyiceberg(tmp_path: Path, kind: str) -> None:
-    catalog = SqlCatalog("c", uri=f"sqlite:///{tmp_path}/c.db", warehouse=f"file://{tmp_path}/w")
-    catalog.create_namespace("d")
-    table = catalog.create_table("d.t", rows_of(kind).schema)
+    table = local_catalog(tmp_path).create_table("db.t", rows_of(kind).schema)
     with table.update_spec() as update:
         update.add_field("v", IdentityTransform())
     rows = rows_of(kind).slice(1)  # pyiceberg does not write partitions of NaN

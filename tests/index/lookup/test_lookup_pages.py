@@ -25,19 +25,16 @@ from lakebloom.index.lookup.lookup import Lookups
 from lakebloom.index.query.reader import Reader
 from lakebloom.index.settings import Settings
 from lakebloom.storage import open_storage
-from lakebloom.tables.listing.listing import list_files
-from lakebloom.tables.parquet import footer, kept_footers, remote_file
+from lakebloom.tables.parquet import kept_footers
 from lakebloom.tables.parquet.pages.local_bytes import LocalBytes
-from lakebloom.tables.parquet.remote_file import RemoteFile
 from tests.examples import most
 from tests.index.lake import NAME, Lake, assert_answers, columns_of, questions
 from tests.index.local_builder import LocalBuilder, source_of
+from tests.index.lookup.remote_reads import BuilderOnS3, RemoteReads
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lakebloom.index.current_table import CurrentTable
-    from lakebloom.tables.file_identity import TableFile
 
 QUESTIONS = questions([5, 25, 45, 65, 999])
 ROWS, GROUP, PAGE = 200_000, 100_000, 20_000
@@ -253,15 +250,6 @@ def test_what_cannot_be_read_by_pages_is_counted(tmp_path: Path) -> None:
     assert dict(table_of.rows.unpaged) == {"a repeated column without a page index": 1}
 
 
-class _OnS3(LocalBuilder):
-    def __init__(self, catalog: Catalog, options: dict[str, str]) -> None:
-        super().__init__(catalog, 1)
-        self._options = options
-
-    def list_files(self, table: CurrentTable) -> list[TableFile]:
-        return list_files(table.locations, self._options)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("indexes_in_tail", [True, False])
 def test_round_trips_and_bytes_of_an_object(
@@ -272,29 +260,7 @@ def test_round_trips_and_bytes_of_an_object(
     data = written(table, page_index=True)
     # The page indexes lie before the footer, and may be part of what is read with it.
     tail_bytes = (64 << 10) if indexes_in_tail else pq.read_metadata(io.BytesIO(data)).serialized_size + 20
-    steps: list[str] = []
-    sizes: list[int] = []
-    fill, get_tail, get_range = RemoteFile.fill, RemoteFile._get_tail, RemoteFile._range
-
-    def counted_fill(file: RemoteFile, target: memoryview, pieces: Any) -> None:
-        if any(piece.offset < file._tail_start for piece in pieces):
-            steps.append("pieces")
-        fill(file, target, pieces)
-
-    def counted_tail(file: RemoteFile) -> Any:
-        steps.append("tail")
-        sizes.append(tail_bytes)
-        return get_tail(file)
-
-    def counted_range(file: RemoteFile, start: int, end: int) -> memoryview:
-        sizes.append(end - start if start < file._tail_start else 0)
-        return get_range(file, start, end)
-
-    monkeypatch.setattr(RemoteFile, "fill", counted_fill)
-    monkeypatch.setattr(RemoteFile, "_get_tail", counted_tail)
-    monkeypatch.setattr(RemoteFile, "_range", counted_range)
-    monkeypatch.setattr(remote_file, "TAIL_BYTES", tail_bytes)
-    monkeypatch.setattr(footer, "TAIL_BYTES", tail_bytes)
+    reads = RemoteReads(monkeypatch, tail_bytes)
     with counting_s3() as (options, traffic):
         uri = f"s3://{BUCKET}/large-{tail_bytes}"
         storage = open_storage(uri, options)
@@ -302,20 +268,20 @@ def test_round_trips_and_bytes_of_an_object(
         catalog = Catalog(f"s3://{BUCKET}/indexes-{tail_bytes}", options)
         record = msgspec.structs.replace(source_of(tmp_path, TYPES), locations=(uri,))
         config = BloomIndexConfig(NAME, ["k"], granularity=PAGE, fpp=1e-6)
-        create_index(Workshop(catalog, _OnS3(catalog, options), Settings()), record, config)
+        create_index(Workshop(catalog, BuilderOnS3(catalog, options), Settings()), record, config)
 
         lake = Lakebloom(location=f"s3://{BUCKET}/indexes-{tail_bytes}", options=options)
 
         def asked(row: int, **chosen: Any) -> int:
             key = table["k"][row].as_py()
             lake.candidates(NAME, col("k") == key)  # reads the index
-            for counted in (steps, sizes, traffic):
-                counted.clear()
+            reads.clear()
+            traffic.clear()
             found = lake.lookup(NAME, col("k") == key, unindexed="skip", **chosen)
             assert found.to_pylist() == table.slice(row, 1).select(found.column_names).to_pylist()
             assert not any(kind.startswith("HEAD") for kind in traffic.requests)  # only to look whether it changed
-            assert sum(sizes) < 1 << 20
-            return len(steps)
+            assert sum(reads.sizes) < 1 << 20
+            return len(reads.steps)
 
         assert asked(130_007) == (3 if indexes_in_tail else 4)
         assert asked(130_010) == 2

@@ -18,10 +18,10 @@ from lakebloom.index.lookup import lookup
 from lakebloom.index.settings import Settings
 from lakebloom.storage import open_storage
 from lakebloom.store.page_table import read_recorded
-from lakebloom.tables.parquet.remote_file import RemoteFile
 from tests.index.lake import NAME
 from tests.index.local_builder import source_of
-from tests.index.lookup.test_lookup_pages import TYPES, _OnS3, real_size, written
+from tests.index.lookup.remote_reads import BuilderOnS3, RemoteReads
+from tests.index.lookup.test_lookup_pages import TYPES, real_size, written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,23 +40,10 @@ def unpaged(lake: Lakebloom) -> dict[str, int]:
 @pytest.mark.slow
 def test_a_row_of_an_object_without_page_indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At most four round trips for a file, and a megabyte, also after segments were merged."""
-    steps: list[str] = []
-    fill, get_tail = RemoteFile.fill, RemoteFile._get_tail
-
-    def counted_fill(file: RemoteFile, target: memoryview, pieces: Any) -> None:
-        if any(piece.offset < file._tail_start for piece in pieces):
-            steps.append("pieces")
-        fill(file, target, pieces)
-
-    def counted_tail(file: RemoteFile) -> Any:
-        steps.append("tail")
-        return get_tail(file)
-
-    monkeypatch.setattr(RemoteFile, "fill", counted_fill)
-    monkeypatch.setattr(RemoteFile, "_get_tail", counted_tail)
+    reads = RemoteReads(monkeypatch)
 
     def counted_recorded(storage: Any, at: Any) -> bytes:
-        steps.append("recorded pages")
+        reads.steps.append("recorded pages")
         return read_recorded(storage, at)
 
     monkeypatch.setattr(lookup, "read_recorded", counted_recorded)
@@ -67,7 +54,7 @@ def test_a_row_of_an_object_without_page_indexes(tmp_path: Path, monkeypatch: py
         data.write("f0.parquet", written(tables[0], page_index=False))
         catalog = Catalog(location, options)
         record = msgspec.structs.replace(source_of(tmp_path, TYPES), locations=(uri,))
-        shop = Workshop(catalog, _OnS3(catalog, options), Settings())
+        shop = Workshop(catalog, BuilderOnS3(catalog, options), Settings())
         create_index(shop, record, BloomIndexConfig(NAME, ["k"], fpp=1e-6))
         data.write("f1.parquet", written(tables[1], page_index=False))
         refresh_index(shop, NAME)
@@ -79,12 +66,12 @@ def test_a_row_of_an_object_without_page_indexes(tmp_path: Path, monkeypatch: py
             lake = Lakebloom(location=location, options=options)
             key = table["k"][ROW].as_py()
             lake.candidates(NAME, col("k") == key)  # reads the index
-            steps.clear()
+            reads.clear()
             traffic.clear()
             found = lake.lookup(NAME, col("k") == key, unindexed="skip")
             assert found.to_pylist() == table.slice(ROW, 1).to_pylist()
-            assert steps.count("recorded pages") == 1
-            assert len(steps) <= 4
+            assert reads.steps.count("recorded pages") == 1
+            assert len(reads.steps) <= 4
             assert traffic.size_bytes < 1 << 20
             assert unpaged(lake) == {}
             return lake

@@ -23,10 +23,11 @@ from lakebloom.errors import (
 )
 from lakebloom.tables.formats.iceberg import locate, manifests, metadata
 from lakebloom.tables.formats.iceberg import table as iceberg_table
-from lakebloom.tables.formats.iceberg.catalogs import forget_catalogs, has_catalog
+from lakebloom.tables.formats.iceberg.catalogs import has_catalog
 from lakebloom.tables.formats.iceberg.named import iceberg_source
 from lakebloom.tables.formats.iceberg.table import IcebergTable, Source
 from tests.tables.formats.iceberg.hand_table import START_MS, HandTable, column, with_id
+from tests.tables.formats.iceberg.sql_catalog import named_catalog
 
 SCHEMA = pa.schema([with_id("k", pa.int64(), 1)])
 
@@ -167,15 +168,7 @@ def test_version_1_as_pyiceberg_writes_it(tmp_path: Path) -> None:
 
 
 def test_a_table_by_its_name_in_a_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    uri = f"sqlite:///{tmp_path}/c.db"
-    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", uri)
-    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__TYPE", "sql")
-    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{tmp_path}/w")
-    forget_catalogs()
-    catalog = SqlCatalog("lake", uri=uri, warehouse=f"file://{tmp_path}/w")
-    catalog.create_namespace("db")
+    catalog = named_catalog(monkeypatch, tmp_path)
     table = catalog.create_table("db.t", pa.schema([("k", pa.int64())]))
     table.append(pa.table({"k": [1]}))
     assert has_catalog("lake.db.t")

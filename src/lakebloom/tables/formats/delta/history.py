@@ -11,6 +11,7 @@ from lakebloom.errors import NotFoundError
 from lakebloom.storage import open_storage
 from lakebloom.tables.formats.delta.actions import parse_actions
 from lakebloom.tables.formats.delta.checkpoints import read_checkpoint
+from lakebloom.tables.formats.delta.cleaned import noticing, until_stable
 from lakebloom.tables.formats.delta.features import mapping_of
 from lakebloom.tables.formats.delta.intervals import interval_ms
 from lakebloom.tables.formats.delta.log_files import LOG, commit_name, list_log
@@ -40,6 +41,10 @@ def delta_history(table_uri: str, options: Mapping[str, str]) -> TableHistory:
     Raises NotFoundError where there is no log, UnsupportedSourceError for a table with a version that must not be
     read (``features``) or with a gap at the end of its log, and DataFileError for a log that is damaged.
     """
+    return until_stable(lambda: _history(table_uri, options))
+
+
+def _history(table_uri: str, options: Mapping[str, str]) -> TableHistory:
     files = list_log(table_uri, options, whole=True)
     readable = files.readable
     if not readable or readable[-1] != files.newest:
@@ -89,7 +94,9 @@ class _Walk:
     def _commit(self, version: int) -> State:
         name = commit_name(version)
         uri = f"{self._storage.uri}/{name}"
-        actions = parse_actions(uri, self._storage.read(name))
+        with noticing():
+            data = self._storage.read(name)
+        actions = parse_actions(uri, data)
         builder = _Changes(self._table_uri, self._state)
         builder.apply(uri, actions)
         state = builder.finish(version)
@@ -105,7 +112,8 @@ class _Walk:
         assert checkpoint is not None
         builder = StateBuilder(self._table_uri)
         uri = f"{self._storage.uri}/{checkpoint.names[0]}"
-        builder.apply(uri, read_checkpoint(self._table_uri, checkpoint, self._options))
+        with noticing():
+            builder.apply(uri, read_checkpoint(self._table_uri, checkpoint, self._options))
         state = builder.finish(version)
         self._recorder.replace(state.entries, None)
         return state

@@ -18,6 +18,7 @@ from lakebloom.storage import open_storage
 from lakebloom.tables.file_identity import is_object, is_reachable, is_same
 from lakebloom.tables.formats.delta.actions import parse_actions
 from lakebloom.tables.formats.delta.checkpoints import read_checkpoint
+from lakebloom.tables.formats.delta.cleaned import LogCleanedError, noticing, until_stable
 from lakebloom.tables.formats.delta.log_files import LOG, commit_name, list_log, require_no_gap
 from lakebloom.tables.formats.delta.snapshot import DeltaSnapshot
 from lakebloom.tables.formats.delta.state import StateBuilder
@@ -61,6 +62,9 @@ class DeltaLog:
         Raises NotFoundError where there is no log, UnsupportedSourceError for a table that must not be read (see
         ``features``) or whose log has a gap, and DataFileError for a log that is damaged.
         """
+        return until_stable(self._newest)
+
+    def _newest(self) -> DeltaSnapshot:
         with self._lock:
             kept = self._kept
         if kept is None or self._clock() - kept.listed_at > _LISTED_AGAIN_S:
@@ -69,7 +73,12 @@ class DeltaLog:
         # On an object store each look is a request: the known commit is looked at only where there is a newer one.
         if (next_file is not None or not is_object(self.table_uri)) and not self._is_there(kept):
             return self._keep(kept, self._listed(None))
-        return kept.snapshot if next_file is None else self._keep(kept, self._followed(kept))
+        if next_file is None:
+            return kept.snapshot
+        try:
+            return self._keep(kept, self._followed(kept))
+        except LogCleanedError:
+            return self._keep(kept, self._listed(kept))
 
     def at(self, version: int) -> DeltaSnapshot:
         """Return a version. Raises NotFoundError for one that is not there, and the errors of ``newest``."""
@@ -78,14 +87,16 @@ class DeltaLog:
         newest = self.newest()
         if version == newest.version:
             return newest
-        files = list_log(self.table_uri, self._options, whole=True)
-        return self._snapshot(self._read(files, version))
+        return until_stable(lambda: self._read_again(version))
 
     def at_timestamp(self, timestamp_ms: int) -> DeltaSnapshot:
         """Return the version that was the newest at a time. Raises NotFoundError where there was none yet."""
         newest = self.newest()
         files = list_log(self.table_uri, self._options, whole=True)
         return self.at(version_at(newest, files, self._storage, timestamp_ms))
+
+    def _read_again(self, version: int) -> DeltaSnapshot:
+        return self._snapshot(self._read(list_log(self.table_uri, self._options, whole=True), version))
 
     def _listed(self, kept: _Kept | None) -> _Kept:
         """Return the newest version according to a listing, from a known one on where that is possible."""
@@ -113,7 +124,8 @@ class DeltaLog:
             require_no_gap(self.table_uri, files, checkpoint.version + 1, version)
             builder, first = StateBuilder(self.table_uri), checkpoint.version + 1
             uri = f"{self._storage.uri}/{checkpoint.names[0]}"
-            builder.apply(uri, read_checkpoint(self.table_uri, checkpoint, self._options))
+            with noticing():
+                builder.apply(uri, read_checkpoint(self.table_uri, checkpoint, self._options))
         else:
             if 0 not in files.commits and files.readable:
                 raise self._missing(files, version)
@@ -136,7 +148,9 @@ class DeltaLog:
     def _apply(self, builder: StateBuilder, version: int) -> None:
         name = commit_name(version)
         uri = f"{self._storage.uri}/{name}"
-        builder.apply(uri, parse_actions(uri, self._storage.read(name)))
+        with noticing():
+            data = self._storage.read(name)
+        builder.apply(uri, parse_actions(uri, data))
 
     def _stat(self, version: int) -> TableFile | None:
         return stat_file(f"{self._storage.uri}/{commit_name(version)}", self._options)

@@ -73,18 +73,18 @@ class IcebergTable:
     def newest(self) -> IcebergSnapshot:
         """Return the current snapshot with the current schema; the same object as long as nothing is newer.
 
-        Raises NotFoundError where there is no table, UnsupportedSourceError for one that cannot be read, and
-        DataFileError for damaged metadata.
+        Its manifests are read: a writer who expires snapshots may remove them at any time. Raises NotFoundError where
+        there is no table, UnsupportedSourceError for one that cannot be read, and DataFileError for damaged metadata.
         """
-        return self._newest().snapshot
+        return self._newest(lambda snapshot: len(snapshot.data_files))
 
     def at(self, version: int) -> IcebergSnapshot:
         """Return a snapshot by its id, with the schema that it had. Raises NotFoundError."""
-        return self._at(self._newest().snapshot, version)
+        return self._at(self._newest(), version)
 
     def at_timestamp(self, timestamp_ms: int) -> IcebergSnapshot:
         """Return the snapshot that was the current one at a time. Raises NotFoundError where there was none yet."""
-        newest = self._newest().snapshot
+        newest = self._newest()
         return self._at(newest, snapshot_at(newest.metadata, timestamp_ms))
 
     def pinned(self, metadata_uri: str, version: int) -> IcebergSnapshot:
@@ -113,10 +113,24 @@ class IcebergTable:
             hint="a version of an Iceberg table is the id of a snapshot that was not expired",
         )
 
-    def _newest(self) -> _Kept:
-        with self._lock:
-            kept = self._kept
-        found = self._find(kept)
+    def _newest(self, use: Callable[[IcebergSnapshot], object] = lambda snapshot: None) -> IcebergSnapshot:
+        """Return the current snapshot after it was used; that of the next version if files are removed meanwhile."""
+        before = ""
+        while True:
+            with self._lock:
+                kept = self._kept
+            found = self._find(None if before else kept)
+            try:
+                snapshot = self._described(kept, found).snapshot
+                use(snapshot)
+            except NotFoundError:
+                if found.uri == before:  # nobody commits anything newer
+                    raise
+                before = found.uri
+            else:
+                return snapshot
+
+    def _described(self, kept: _Kept | None, found: _Found) -> _Kept:
         uri, file = found.uri, found.file
         if kept is not None and uri == kept.snapshot.metadata_uri and (file is None or is_same(kept.found.file, file)):
             return kept if found == kept.found else self._keep(kept, kept._replace(found=found))
