@@ -19,7 +19,7 @@ from tests.tables.formats.iceberg.judge import judged_rows
 from tests.tables.formats.iceberg.sql_catalog import CATALOG, local_catalog, named_catalog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pyiceberg.table import Table
@@ -114,14 +114,10 @@ class WrittenHistory(RandomHistory):
         with self.table.update_spec() as update:
             for each in self.table.spec().fields:
                 update.remove_field(each.name)
-        wanted: list[Callable[[Any], Any]] = [
-            lambda update: update.add_field(self._name(3), IdentityTransform(), f"p{self.changes}"),
-            lambda update: update.add_field(self._name(1), BucketTransform(4), f"b{self.changes}"),
-            lambda update: update.add_field(self._name(1), TruncateTransform(50), f"t{self.changes}"),
-        ]
-        for chosen in self.random.sample(wanted, self.random.randrange(3)):
+        wanted = [(3, IdentityTransform()), (1, self.random.choice([BucketTransform(4), TruncateTransform(50)]))]
+        for number, transform in self.random.sample(wanted, self.random.randrange(3)):
             with self.table.update_spec() as update:
-                chosen(update)
+                update.add_field(self._name(number), transform, f"f{number}_{self.changes}")
 
     def roll_back(self) -> None:
         self.table.manage_snapshots().set_current_snapshot(self.random.choice(self.versions())).commit()

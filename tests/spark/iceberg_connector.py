@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["connector_jar", "connector_rows", "table_frame"]
+__all__ = ["catalog_session", "connector_jar", "connector_rows", "table_frame"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -57,6 +57,28 @@ def session() -> SparkSession:
     return found
 
 
+def catalog_session(warehouse: str) -> SparkSession:
+    """Return a session of Spark 3.5 with the connector, its SQL and a catalog ``ice``."""
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.jars": str(connector_jar("2.12")),
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.ice.type": "hadoop",
+        "spark.sql.catalog.ice.warehouse": warehouse,
+        "spark.sql.shuffle.partitions": "4",
+        "spark.ui.enabled": "false",
+        "spark.sql.warehouse.dir": tempfile.gettempdir(),
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    found = builder.getOrCreate()
+    found.sparkContext.setLogLevel("ERROR")
+    return found
+
+
 def without_cache(spark: SparkSession) -> None:
     """Put a cache of nothing in the place of the connector's, whose constructor does not fit Spark 4.
 
@@ -71,8 +93,8 @@ def without_cache(spark: SparkSession) -> None:
     instance.set(None, field.get(None).allocateInstance(cache))
 
 
-def table_frame(spark: SparkSession, metadata_file: str) -> DataFrame:
-    """Return the current snapshot of a metadata file."""
+def table_frame(spark: SparkSession, metadata_file: str, snapshot: int | None = None) -> DataFrame:
+    """Return the current snapshot of a metadata file, or another one."""
     from pyspark.sql import DataFrame
 
     jvm: Any = spark.sparkContext._jvm
@@ -81,6 +103,8 @@ def table_frame(spark: SparkSession, metadata_file: str) -> DataFrame:
     operations = jvm.org.apache.iceberg.StaticTableOperations(metadata_file, io)
     table = jvm.org.apache.iceberg.BaseTable(operations, metadata_file)
     found = jvm.org.apache.iceberg.spark.source.SparkTable(table, False)
+    if snapshot is not None:
+        found = found.copyWithSnapshotId(snapshot)
     nothing = jvm.scala.Option.empty()
     relation = jvm.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation.create(found, nothing, nothing)
     frame = jvm.org.apache.spark.sql.classic.Dataset.ofRows(java, relation)

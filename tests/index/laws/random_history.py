@@ -66,9 +66,8 @@ def compare(lake: Lakebloom, history: RandomHistory, version: int | None) -> Non
     for name, kind in history.columns(version).items():
         present = sorted({row[name] for row in rows if row[name] is not None})
         seen = [value for value in history.seen if type(value) is kind]
-        asked = {
-            value for values in (present, present, seen) for value in history.random.sample(values, min(1, len(values)))
-        }
+        pools = [pool for pool in (present, present, seen) if pool]
+        asked = dict.fromkeys(history.random.choice(pool) for pool in pools)  # in their order: a seed must say it all
         history.seen = [*history.seen[-MOST_SEEN:], *asked]
         for value in [None, *asked]:
             found = lake.lookup(NAME, col(name).is_null() if value is None else col(name) == value, version=version)
