@@ -22,9 +22,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types as pt
 
+import lakebloom.arrow_compute as pc
 from lakebloom.errors import InvalidArgumentError, UnsupportedTypeError, ValueConversionError
 from lakebloom.predicate.spark_types import fits
 from lakebloom.predicate.tree import NULL, Literal

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+import lakebloom.arrow_compute as pc
 from lakebloom.sbbf.hashing.buffers import numbers
 from lakebloom.store.batched_file import ROWS, BatchedFile, parse_hex_numbers
 from lakebloom.store.unit_columns import FILES, FIRST_UNITS
@@ -102,18 +103,16 @@ class FileTable:
 
 
 def _taken(batch: pa.RecordBatch, rows: IntArray) -> pa.RecordBatch:
-    return batch.slice(int(rows[0]), 1) if len(rows) == 1 else batch.take(whole_numbers(rows))
+    return batch.slice(int(rows[0]), 1) if len(rows) == 1 else pc.take(batch, whole_numbers(rows))
 
 
 def _columns(batch: pa.RecordBatch) -> FileColumns:
-    import pyarrow.compute as pc
-
-    parts = (batch[name].cast(pa.large_string()) for name in ("directory", "name"))
+    parts = (pc.cast(batch[name], pa.large_string()) for name in ("directory", "name"))
     return FileColumns(
         pc.binary_join_element_wise(*parts, text_scalar("")),
         numbers(batch["size_bytes"], 8),
         numbers(batch["mtime_ms"], 8),
-        batch["tag"].cast(pa.large_string()),
+        pc.cast(batch["tag"], pa.large_string()),
     )
 
 

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as pt
 
+import lakebloom.arrow_compute as pc
 from lakebloom.sbbf.hashing.buffers import fixed_rows
 from lakebloom.tables.columns import arrow_type
 
@@ -57,15 +58,15 @@ def stored_values(array: pa.Array) -> pa.Array:
     kind = array.type
     if pt.is_decimal(kind):
         if kind.precision > LONG_DIGITS:
-            return array.cast(pa.decimal128(_MOST_DIGITS, kind.scale))
+            return pc.cast(array, pa.decimal128(_MOST_DIGITS, kind.scale))
         low_words = np.ascontiguousarray(fixed_rows(array, 16).view("<i8")[:, 0])
         return pa.Array.from_buffers(pa.int64(), len(array), [None, pa.py_buffer(low_words)])
     if pt.is_floating(kind):
-        return array.cast(pa.float64())
+        return pc.cast(array, pa.float64())
     if pt.is_string(kind) or pt.is_binary(kind):
         return array.view(pa.binary())
     plain = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[kind.bit_width]
-    return array.view(plain).cast(pa.int64())
+    return pc.cast(array.view(plain), pa.int64())
 
 
 def limit_at(bounds: pa.Array, number: int) -> int | float | bytes | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import lakebloom.arrow_compute as pc
 from lakebloom.sbbf.hashing.buffers import bits, numbers_or
 from lakebloom.store.unit_bounds import unit_bounds
 
@@ -31,7 +32,7 @@ class SomeUnits:
     def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
         """Return the number of NULLs of each unit, and whether it is known."""
         (counts,) = self._table.facts(self._columns[column], ["null_count"], self._units)
-        return numbers_or(counts, 8, 0), bits(counts.is_valid())
+        return numbers_or(counts, 8, 0), bits(pc.is_valid(counts))
 
     def bounds(self, column: ColumnPath) -> UnitBounds:
         """Return the bounds of each unit's values."""

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types as pt
 
+import lakebloom.arrow_compute as pc
 from lakebloom.sbbf.hashing.buffers import bits, byte_view, fixed_rows, numbers
 from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.tuning import BOUNDS_BLOCK, SORTED_BOUNDS
@@ -258,13 +258,13 @@ class _Decimals(UnitBounds):
             return self._all(beyond)
         stored = pa.py_buffer(limit.to_bytes(16, "little", signed=True))
         scalar = pa.Array.from_buffers(ends.type, 1, [None, stored])[0]
-        return bits(compare(ends, scalar).fill_null(True))
+        return bits(pc.fill_null(compare(ends, scalar), True))
 
     def holding(self, values: pa.Array, among: BoolArray) -> tuple[BoolArray, BoolArray]:
         units, covered = self._all(False), np.zeros(len(values), dtype=np.bool_)
         for number, value in enumerate(values):
-            begun = bits(pc.less_equal(self._lows, value).fill_null(True))
-            inside = begun & bits(pc.greater_equal(self._highs, value).fill_null(True))
+            begun = bits(pc.fill_null(pc.less_equal(self._lows, value), True))
+            inside = begun & bits(pc.fill_null(pc.greater_equal(self._highs, value), True))
             units |= inside
             covered[number] = (inside & among).any()
         return units, covered
@@ -280,8 +280,8 @@ def _decided_by_bytes(
     """Return truths with those replaced where the integers were the same: there the bytes are compared."""
     numbers_of = np.flatnonzero(same)
     if len(numbers_of):
-        found = compare(ends.take(pa.array(numbers_of)), plain_array([limit], ends.type)[0])
-        truths[numbers_of] = bits(found.fill_null(True))
+        found = compare(pc.take(ends, pa.array(numbers_of)), plain_array([limit], ends.type)[0])
+        truths[numbers_of] = bits(pc.fill_null(found, True))
     return truths
 
 
@@ -308,7 +308,7 @@ def _extremes(ends: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _filled(array: pa.Array, unknown: int) -> IntArray:
-    return numbers(array.fill_null(unknown) if array.null_count else array, 8)
+    return numbers(pc.fill_null(array, unknown) if array.null_count else array, 8)
 
 
 def _float_key(value: float) -> int:
@@ -317,7 +317,7 @@ def _float_key(value: float) -> int:
 
 def _float_keys(array: pa.Array, unknown: int) -> IntArray:
     keys = _keys_of_doubles(fixed_rows(array, 8).view("<f8")[:, 0])
-    return np.where(bits(array.is_valid()), keys, unknown) if array.null_count else keys
+    return np.where(bits(pc.is_valid(array)), keys, unknown) if array.null_count else keys
 
 
 def _keys_of_doubles(values: np.ndarray[Any, np.dtype[np.float64]]) -> IntArray:
@@ -343,4 +343,4 @@ def _byte_keys(array: pa.Array, skipped: int, unknown: int) -> IntArray:
         window[columns >= (end - begin)[:, None]] = 0
         words = window.view(">u8")[:, 0].astype(np.uint64)
         keys[start : start + len(end)] = (words ^ np.uint64(1 << 63)).view(np.int64)
-    return np.where(bits(array.is_valid()), keys, unknown) if array.null_count else keys
+    return np.where(bits(pc.is_valid(array)), keys, unknown) if array.null_count else keys

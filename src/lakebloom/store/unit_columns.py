@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+import lakebloom.arrow_compute as pc
 from lakebloom.errors import InvalidArgumentError
 from lakebloom.sbbf.hashing.buffers import numbers as numbers_of
 from lakebloom.sbbf.values.plain_arrays import plain_array
@@ -186,13 +187,11 @@ class UnitColumns(NamedTuple):
     @property
     def uris(self) -> tuple[str, str]:
         """The smallest and the largest URI."""
-        import pyarrow.compute as pc
-
         if not len(self.files):
             return "", ""
         ends = []
         for run in self.files.select(["directory", "name"]).to_batches(max_chunksize=ROWS):
-            parts = (run[name].cast(pa.large_string()) for name in ("directory", "name"))
+            parts = (pc.cast(run[name], pa.large_string()) for name in ("directory", "name"))
             ends.append(pc.min_max(pc.binary_join_element_wise(*parts, text_scalar(""))).as_py())
         return min(each["min"] for each in ends), max(each["max"] for each in ends)
 

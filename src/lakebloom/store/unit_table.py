@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+import lakebloom.arrow_compute as pc
 from lakebloom.errors import UnsupportedTypeError
 from lakebloom.sbbf.distinct import runs
 from lakebloom.sbbf.hashing.buffers import bits, numbers_or
@@ -82,7 +83,7 @@ class UnitTable:
         parts = []
         for number, rows in _by_batch(wanted):
             batch = file.batch(number)
-            parts.append([batch[name].take(whole_numbers(rows)) for name in names])
+            parts.append([pc.take(batch[name], whole_numbers(rows)) for name in names])
         return [pa.concat_arrays(column_parts) for column_parts in zip(*parts, strict=True)]
 
     def _require_possible(self, row_group_counts: IntArray) -> None:
@@ -107,7 +108,7 @@ class UnitTable:
             counts, known = [], [np.empty(0, dtype=np.bool_)]
             for batch in self._facts[column].scan():
                 counts.append(_filled(batch["null_count"], 0))
-                known.append(bits(batch["null_count"].is_valid()))
+                known.append(bits(pc.is_valid(batch["null_count"])))
             self._known[column] = np.concatenate(known)
             self._numbers[key] = _joined(iter(counts))
         return self._numbers[key], self._known[column]

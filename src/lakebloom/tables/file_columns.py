@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
+import lakebloom.arrow_compute as pc
 from lakebloom.sbbf.hashing.buffers import bits
 from lakebloom.tables.file_identity import TableFile
 
@@ -61,7 +62,7 @@ class FileColumns(NamedTuple):
     def take(self, rows: IntArray) -> FileColumns:
         """Return some of the files."""
         chosen = whole_numbers(rows)
-        return FileColumns(self.uris.take(chosen), self.sizes[rows], self.times[rows], self.tags.take(chosen))
+        return FileColumns(pc.take(self.uris, chosen), self.sizes[rows], self.times[rows], pc.take(self.tags, chosen))
 
     def slice(self, start: int, stop: int) -> FileColumns:
         """Return a run of the files."""
@@ -76,8 +77,6 @@ class FileColumns(NamedTuple):
 
     def same_as(self, now: FileColumns) -> BoolArray:
         """Tell for each file whether it is the one in the same row of ``now``, as ``file_identity.is_same`` does."""
-        import pyarrow.compute as pc
-
         nothing = text_scalar("")
         empty = pc.or_(pc.equal(self.tags, nothing), pc.equal(now.tags, nothing))
         tags = pc.or_(pc.equal(self.tags, now.tags), empty)

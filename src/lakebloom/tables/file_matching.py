@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+import lakebloom.arrow_compute as pc
 from lakebloom.sbbf.hashing.buffers import numbers_or
 from lakebloom.tables.file_columns import FileColumns
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+import lakebloom.arrow_compute as pc
 from lakebloom.errors import (
     CorruptIndexError,
     DataFileError,
@@ -285,7 +285,7 @@ class _Search:
             positions = opened.live.among(group, self._matches(predicate, tested))
             if len(positions):
                 others = opened.take(group, positions, self._others, use_threads=use_threads)
-                found.append(self._output(tested.take(plain_array(positions, pa.int64())), others))
+                found.append(self._output(pc.take(tested, plain_array(positions, pa.int64())), others))
         return found
 
     def _of_ranges(
@@ -313,7 +313,7 @@ class _Search:
                     positions, numbers_in_group = positions[live], numbers_in_group[live]
                 if len(positions):
                     matches.append((each.row_group, numbers_in_group))
-                    taken.append(tested.take(plain_array(positions, pa.int64())))
+                    taken.append(pc.take(tested, plain_array(positions, pa.int64())))
             others = opened.take_rows(matches, self._others, use_threads=use_threads)
             found += [self._output(*pair) for pair in zip(taken, others, strict=True)]
         return found

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+import lakebloom.arrow_compute as pc
 from lakebloom.errors import UnsupportedTypeError
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.rows.decimals import decimal_array, rescaled
@@ -70,7 +71,7 @@ def to_probes(literals: Sequence[Literal], column_type: str) -> Probes | None:
         return None
     hashes, first = _distinct(np.concatenate([hash_array(array)[0] for array in converted]))
     values = pa.concat_arrays([stored_values(array) for array in converted])
-    return Probes(hashes, values.take(pa.Array.from_buffers(pa.int64(), len(first), [None, pa.py_buffer(first)])))
+    return Probes(hashes, pc.take(values, pa.Array.from_buffers(pa.int64(), len(first), [None, pa.py_buffer(first)])))
 
 
 def _distinct(hashes: HashArray) -> tuple[HashArray, np.ndarray[Any, np.dtype[np.int64]]]:

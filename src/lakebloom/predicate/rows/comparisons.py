@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+import lakebloom.arrow_compute as pc
 from lakebloom.predicate.rows.domains import Domain, values_in
 from lakebloom.predicate.tree import Literal, Operator
 

@@ -16,9 +16,9 @@ from collections.abc import Sequence, Set
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types as pt
 
+import lakebloom.arrow_compute as pc
 from lakebloom.errors import UnsupportedTypeError, ValueConversionError
 from lakebloom.predicate.rows.decimals import decimal_array
 from lakebloom.predicate.spark_types import Kind, spark_type

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types as pt
 
+import lakebloom.arrow_compute as pc
 from lakebloom.errors import InvalidArgumentError, UnsupportedTypeError
 from lakebloom.predicate.rows.comparisons import compare, is_one_of, starts_with
 from lakebloom.predicate.rows.domains import Domain, column_in, domain_of, widest

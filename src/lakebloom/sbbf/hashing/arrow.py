@@ -6,9 +6,9 @@ from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types as pt
 
+import lakebloom.arrow_compute as pc
 from lakebloom.errors import UnsupportedTypeError, ValueConversionError
 from lakebloom.sbbf.hashing.buffers import byte_view, fixed_rows, without_nulls
 from lakebloom.sbbf.hashing.layouts import Fixed, Layout, Offsets, Views

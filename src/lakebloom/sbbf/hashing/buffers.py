@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+import lakebloom.arrow_compute as pc
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -30,7 +32,7 @@ def validity(array: pa.Array) -> BoolArray | None:
     """Return True for each value that is not NULL; None if there are no NULLs."""
     if array.null_count == 0:
         return None
-    return bits(array.is_valid())
+    return bits(pc.is_valid(array))
 
 
 def bits(array: pa.Array) -> BoolArray:

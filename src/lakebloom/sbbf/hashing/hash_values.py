@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as pt
 
+import lakebloom.arrow_compute as pc
 from lakebloom.calls import typed_call
 from lakebloom.sbbf.hashing.buffers import validity
 from lakebloom.sbbf.hashing.encoding import CANONICAL, Encoding, encode, require_encoding
@@ -41,7 +42,7 @@ def prepare(array: pa.Array, encoding: Encoding) -> Prepared:
     hashes, known = hash_array(array.dictionary, encoding)
     if len(hashes) == 0:  # only NULLs, whose indices are undefined
         hashes = np.zeros(1, dtype=np.uint64)
-    indices = array.indices.fill_null(0) if array.null_count else array.indices
+    indices = pc.fill_null(array.indices, 0) if array.null_count else array.indices
     positions = indices.to_numpy(zero_copy_only=False)
     valid = validity(array.indices)
     if known is not None:

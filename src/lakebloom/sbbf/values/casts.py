@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types as pt
 
+import lakebloom.arrow_compute as pc
 from lakebloom.errors import ValueConversionError
 
 __all__ = ["FAILED_CONVERSION", "as_type", "to_array"]

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types as pt
 
+import lakebloom.arrow_compute as pc
 from lakebloom.sbbf.values.casts import FAILED_CONVERSION
 
 __all__ = ["as_other_number", "is_number"]
@@ -77,7 +77,7 @@ def _within(array: pa.Array, low: int, high: int) -> pa.Array:
 
 
 def _integers_to_floats(array: pa.Array, type: pa.DataType) -> pa.Array:
-    integers = array.fill_null(0).to_numpy(zero_copy_only=False)
+    integers = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
     floats = integers.astype(type.to_pandas_dtype())
     # The largest integers may have been rounded up to a power of two, which does not fit back.
     fits = floats < float(_bounds(array.type)[1] + 1)
@@ -90,7 +90,7 @@ def _of_floats(array: pa.Array, type: pa.DataType) -> pa.Array:
         return pc.cast(array, type)
     if pt.is_decimal(type):
         return _one_by_one(array, type)
-    floats = array.fill_null(0).to_numpy(zero_copy_only=False)
+    floats = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
     low, high = _bounds(type)
     # The upper bound plus one is a power of two, which a float holds exactly.
     whole = (floats == np.trunc(floats)) & (floats >= float(low)) & (floats < float(high + 1))
@@ -106,7 +106,7 @@ def _of_decimals(array: pa.Array, type: pa.DataType) -> pa.Array:
 
 
 def _masked(values: np.ndarray[Any, Any], fits: np.ndarray[Any, Any], source: pa.Array, type: pa.DataType) -> pa.Array:
-    valid = source.is_valid().to_numpy(zero_copy_only=False)
+    valid = pc.is_valid(source).to_numpy(zero_copy_only=False)
     return pa.array(values, type=type, mask=~(fits & valid))
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types as pt
+
+import lakebloom.arrow_compute as pc
 
 __all__ = ["plain_type", "unwrapped", "without_runs"]
 

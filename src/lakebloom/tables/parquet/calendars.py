@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types as pt
 
+import lakebloom.arrow_compute as pc
 from lakebloom.errors import UnsupportedTypeError
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+import lakebloom.arrow_compute as pc
 from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.tables.file_identity import is_logged, is_same
 from lakebloom.tables.listing.listing import look_again
@@ -147,7 +148,7 @@ class OpenFile:
     def _take_of_group(self, row_group: int, numbers: Numbers, view: View, use_threads: bool) -> pa.Table:
         parquet = self._with_dictionaries if self._fresh is None or self.footer.repeating else self._fresh
         table = parquet.read_row_group(row_group, columns=view.names, use_threads=use_threads)
-        return view.rows(table.take(plain_array(numbers, pa.int64())), len(numbers))
+        return view.rows(pc.take(table, plain_array(numbers, pa.int64())), len(numbers))
 
     @cached_property
     def _with_dictionaries(self) -> pq.ParquetFile:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types as pt
 
+import lakebloom.arrow_compute as pc
 from lakebloom.errors import UnsupportedTypeError
 from lakebloom.tables.column_mapping import ids_in, path_of_ids, renamed_by_id
 from lakebloom.tables.columns import ColumnNames
@@ -166,7 +166,7 @@ class StoredColumns:
             children.append(self._as(array.field(number), own, field.type, f"{name}.{field.name}"))
         # With none of its fields, whether the struct itself is NULL depends on Spark's version and configuration.
         _require(array, found, kind, name)
-        return pa.StructArray.from_arrays(children, fields=list(kind), mask=array.is_null())
+        return pa.StructArray.from_arrays(children, fields=list(kind), mask=pc.is_null(array))
 
     def _list(self, array: pa.Array, leaves: Sequence[Any], kind: pa.DataType, name: str) -> pa.Array:
         values = self._as(array.values, leaves, kind.value_type, f"{name}.element")

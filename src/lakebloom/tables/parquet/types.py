@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types as pt
 
+import lakebloom.arrow_compute as pc
 from lakebloom.errors import UnsupportedTypeError
 from lakebloom.tables.columns import arrow_type
 from lakebloom.tuning import CACHED_ANSWERS

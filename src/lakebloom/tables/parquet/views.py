@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+import lakebloom.arrow_compute as pc
 from lakebloom.errors import UnsupportedTypeError, ValueConversionError
+from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.tables.column_mapping import ColumnMapping
 from lakebloom.tables.parquet.stored_columns import renamed_fields
 
@@ -58,7 +60,7 @@ class View:
         for field in self.schema:
             if field.name in self._partitions:
                 value = self._partitions[field.name]
-                columns.append(value.take(pa.array([0] * num_rows, pa.int64())))
+                columns.append(pc.take(value, plain_array([0] * num_rows, pa.int64())))
             elif field.name in self._found:
                 columns.append(self._read(table, self._found[field.name], field))
             else:
@@ -83,7 +85,7 @@ class View:
 def partition_array(uri: str, field: pa.Field, value: str | None) -> pa.Array:
     """Return what a directory's name says, in the column's type. Raises ValueConversionError."""
     try:
-        return pa.array([value], pa.string()).cast(field.type)
+        return pc.cast(pa.array([value], pa.string()), field.type)
     except pa.ArrowException as error:
         raise ValueConversionError(
             f"the directory of {uri} has no {field.type} for the partition column {field.name}",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+import lakebloom.arrow_compute as pc
 from lakebloom.tables.parquet.pages.chosen import Part, Piece, choose
 from lakebloom.tables.parquet.pages.headers import read_header
 from lakebloom.tables.parquet.pages.locations import UnpagedError, chunk_range, from_offset_index, walk, walked
@@ -254,7 +255,7 @@ class FilePages:
         found = {}
         for column, array, part in zip(columns, arrays, parts, strict=False):  # the leaves of a column agree
             rows_of_it, kind = _cut(array, part.starts, lengths, is_few=is_few), self._arrow_schema.field(column).type
-            found[column] = rows_of_it if rows_of_it.type == kind else rows_of_it.cast(kind)
+            found[column] = rows_of_it if rows_of_it.type == kind else pc.cast(rows_of_it, kind)
         return found
 
     def _dictionaries(self, columns: Sequence[int], parts: Sequence[Part]) -> list[str]:
