@@ -74,8 +74,8 @@ _NAMED = {
     "timestamp": SparkType(Kind.TIMESTAMP, bits=64),
     "timestamp_ntz": SparkType(Kind.TIMESTAMP_NTZ, bits=64),
 }
-_DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
-_DIGITS = re.compile(r"-?[0-9]{1,38}")
+_DECIMAL = r"decimal\((\d+), ?(\d+)\)"
+_DIGITS = r"-?[0-9]{1,38}"
 
 
 @lru_cache(maxsize=CACHED_ANSWERS)
@@ -90,7 +90,7 @@ def spark_type(name: str) -> SparkType:
     lower = name.lower()
     if lower in _NAMED:
         return _NAMED[lower]
-    decimal = _DECIMAL.fullmatch(lower)
+    decimal = re.fullmatch(_DECIMAL, lower)
     if decimal is None:
         return SparkType(Kind.OTHER)
     precision, scale = int(decimal[1]), int(decimal[2])
@@ -109,7 +109,7 @@ def is_legal(type: SparkType, value: JsonValue) -> bool:
     if not isinstance(value, str):
         return False
     if type.kind is Kind.DECIMAL:
-        return _DIGITS.fullmatch(value) is not None and abs(int(value)) < 10**type.precision
+        return re.fullmatch(_DIGITS, value) is not None and abs(int(value)) < 10**type.precision
     if type.kind is Kind.FLOATING:
         return _is_float(value, type.bits)
     return _is_unicode(value) if type.kind is Kind.STRING else _is_base64(value)

@@ -45,6 +45,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Annotated, NoReturn, TypeAlias
 
 import msgspec
@@ -251,7 +252,10 @@ Predicate: TypeAlias = (
     | Unknown
 )
 
-_DECODER: msgspec.json.Decoder[Predicate] = msgspec.json.Decoder(Predicate)
+
+@cache
+def _decoder() -> msgspec.json.Decoder[Predicate]:
+    return msgspec.json.Decoder(Predicate)
 
 
 def to_json(predicate: Predicate) -> bytes:
@@ -275,7 +279,7 @@ def from_json(data: bytes | str) -> Predicate:
     Equals(column=('id',), value=Literal(type='bigint', value=5))
     """
     try:
-        return _DECODER.decode(data)
+        return _decoder().decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise InvalidArgumentError("this JSON is not a predicate tree", found=str(error)) from error
 

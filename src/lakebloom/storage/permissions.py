@@ -18,8 +18,7 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lakebloom.storage.local.errors import translated
 from lakebloom.storage.uri import to_local_path
@@ -33,8 +32,7 @@ _ACL = "system.posix_acl_access"
 _OWNER_ONLY = 0o700
 
 
-@dataclass(frozen=True, slots=True)
-class Permissions:
+class Permissions(NamedTuple):
     """The mode of directories, and the group of everything."""
 
     mode: int

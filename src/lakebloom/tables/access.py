@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 __all__ = ["LOCAL", "TableAccess"]
 
 
-@dataclass(frozen=True, slots=True)
-class TableAccess:
+class TableAccess(msgspec.Struct, frozen=True):
     """What every reader of a table's files needs beside their names."""
 
-    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    options: Mapping[str, str] = {}  # each gets its own
     """Those of an object store; local disk needs none. They may hold secrets, and are not shown."""
     case_sensitive: bool = False
     """Whether names of columns are compared with regard to case, as they were when the table was indexed."""
     name_mapping: str | None = None
     """Which ids the names of files without ids mean (``name_mapping``), where a table says that."""
+
+    def __repr__(self) -> str:
+        return f"TableAccess(case_sensitive={self.case_sensitive}, name_mapping={self.name_mapping!r})"
 
 
 LOCAL = TableAccess()

@@ -20,7 +20,7 @@ ColumnPath: TypeAlias = tuple[str, ...]
 
 _PART = re.compile(r"`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>[^.`]+)")
 _NEEDS_QUOTES = re.compile(r"[.`]|^$")
-_DECIMAL = re.compile(r"decimal\((?P<precision>\d+), ?(?P<scale>\d+)\)")
+_DECIMAL = r"decimal\((?P<precision>\d+), ?(?P<scale>\d+)\)"  # patterns that few calls need are compiled then
 
 _MOST_DIGITS = 38
 _ARROW_TYPES = {
@@ -36,10 +36,10 @@ _ARROW_TYPES = {
     "binary": pa.binary(),
 }
 _REFUSED = [
-    (re.compile(r"boolean|tinyint"), "a Bloom filter over at most 256 values skips nothing"),
-    (re.compile(r"string collate .*"), "values that its collation calls equal have different hashes"),
-    (re.compile(r"(char|varchar)\(.*"), "Spark pads and trims its values when it compares them"),
-    (re.compile(r"(array|map|struct)<.*"), "only plain values have a hash; a struct's leaf can be named as a.b"),
+    (r"boolean|tinyint", "a Bloom filter over at most 256 values skips nothing"),
+    (r"string collate .*", "values that its collation calls equal have different hashes"),
+    (r"(char|varchar)\(.*", "Spark pads and trims its values when it compares them"),
+    (r"(array|map|struct)<.*", "only plain values have a hash; a struct's leaf can be named as a.b"),
 ]
 
 
@@ -171,10 +171,10 @@ def arrow_type(spark_type: str) -> pa.DataType:
     name = spark_type.lower()
     if name in _ARROW_TYPES:
         return _ARROW_TYPES[name]
-    decimal = _DECIMAL.fullmatch(name)
+    decimal = re.fullmatch(_DECIMAL, name)
     if decimal is not None and 1 <= int(decimal["precision"]) <= _MOST_DIGITS:
         return pa.decimal128(int(decimal["precision"]), int(decimal["scale"]))
-    reason = next((why for pattern, why in _REFUSED if pattern.fullmatch(name)), "its values have no hash")
+    reason = next((why for pattern, why in _REFUSED if re.fullmatch(pattern, name)), "its values have no hash")
     raise UnsupportedTypeError(
         f"a column of type {spark_type} cannot have a Bloom index: {reason}",
         found=spark_type,

@@ -11,9 +11,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias, get_args
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from pyarrow import types as pt
@@ -38,13 +38,11 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Canonical:
+class Canonical(msgspec.Struct, frozen=True):
     """The bytes that an index hashes for a Spark value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parquet:
+class Parquet(msgspec.Struct, frozen=True):
     """The bytes that a filter inside a Parquet file hashes.
 
     ``type_length`` is that of a FIXED_LEN_BYTE_ARRAY column. Timestamps must be in the file's unit and decimals in the
@@ -74,8 +72,7 @@ class Parquet:
             raise InvalidArgumentError("type_length must be a whole number, at least 1", found=self.type_length)
 
 
-@dataclass(frozen=True, slots=True)
-class Lance:
+class Lance(msgspec.Struct, frozen=True):
     """The bytes that a Lance Bloom filter index hashes."""
 
 

@@ -8,8 +8,8 @@ hashes), a Python number, which has no width, is probed in every usual type. See
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+import msgspec
 import pyarrow as pa
 
 from lakebloom.sbbf.hashing.encoding import CANONICAL, LANCE, PARQUET, Encoding
@@ -31,8 +31,7 @@ _USUAL: dict[Encoding, tuple[pa.DataType, ...]] = {
 """The types that hash differently. A Parquet encoding with a physical type has one width."""
 
 
-@dataclass(frozen=True, slots=True)
-class Widths:
+class Widths(msgspec.Struct, frozen=True):
     """The known number types in a filter."""
 
     types: frozenset[pa.DataType] = frozenset()

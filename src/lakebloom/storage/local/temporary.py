@@ -13,7 +13,7 @@ import uuid
 
 __all__ = ["is_temporary", "temporary_name"]
 
-_NAME = re.compile(r"\.lakebloom-[0-9a-f]{32}\.tmp")
+_NAME = r"\.lakebloom-[0-9a-f]{32}\.tmp"
 
 
 def temporary_name(digits: str = "") -> str:
@@ -23,4 +23,4 @@ def temporary_name(digits: str = "") -> str:
 
 def is_temporary(path: str) -> bool:
     """Tell whether the last segment of `path` is a name made by `temporary_name`."""
-    return _NAME.fullmatch(path.rpartition("/")[2]) is not None
+    return re.fullmatch(_NAME, path.rpartition("/")[2]) is not None

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lakebloom.errors import CorruptFooterError, EncryptedFileError, NotParquetError
+from lakebloom.tables.parquet.arrow_reader import open_footer
 from lakebloom.tables.parquet.file_schema import FileSchema, read_file_schema
 from lakebloom.tables.parquet.thrift_structs import (
     BINARY,
@@ -39,6 +39,8 @@ _MAGIC, _ENCRYPTED_MAGIC = b"PAR1", b"PARE"
 _TRAILER_BYTES = 8
 _MAX_FOOTER_BYTES = 64 << 20
 _UNKNOWN = -1
+_BYTE_ARRAY = 6
+"""The format's number of a type."""
 
 _ASK_SPARK = "query the table with Spark and its keys, or leave the column out"
 
@@ -60,9 +62,18 @@ class ChunkFacts(NamedTuple):
 class ArrowFooter:
     """What a file says of itself, and which of its leaves are encrypted in some row group, by number."""
 
-    def __init__(self, metadata: Any, encrypted: frozenset[int], chunks: Any = None, raw: bytes = b"") -> None:
+    def __init__(
+        self,
+        metadata: Any,
+        encrypted: frozenset[int],
+        chunks: Any = None,
+        raw: bytes = b"",
+        arrow_schema: pa.Schema | None = None,
+    ) -> None:
         """``chunks`` are the facts of each row group and leaf; None where they are not those of the schema."""
         self.metadata, self.encrypted = metadata, encrypted
+        self.arrow_schema: pa.Schema = arrow_schema
+        """The columns as Arrow reads them. Only of a footer that ``read_arrow_footer`` read."""
         self._chunks, self._raw = chunks, raw
 
     def chunk(self, row_group: int, leaf: int) -> ChunkFacts | None:
@@ -70,6 +81,15 @@ class ArrowFooter:
         if self._chunks is None or leaf in self.encrypted:
             return None
         return ChunkFacts(*self._chunks[row_group, leaf].tolist())
+
+    def stored_with_dictionary(self, row_group: int) -> list[int]:
+        """Return the leaves of bytes that have a dictionary in a row group."""
+        if self._chunks is None:
+            return []
+        facts = self._chunks[row_group]
+        of_bytes = facts[:, ChunkFacts._fields.index("type")] == _BYTE_ARRAY
+        found = of_bytes & (facts[:, ChunkFacts._fields.index("dictionary_page_offset")] != _UNKNOWN)
+        return [leaf for leaf in np.flatnonzero(found).tolist() if leaf not in self.encrypted]
 
     @cached_property
     def schema(self) -> FileSchema | None:
@@ -179,10 +199,11 @@ def read_arrow_footer(name: str, source: pa.NativeFile) -> ArrowFooter:
     raises for a footer that it cannot read.
     """
     footer = _read(name, source)
-    metadata = pq.read_metadata(pa.BufferReader(_MAGIC + footer + len(footer).to_bytes(4, "little") + _MAGIC))
+    parsed = open_footer(footer)
+    metadata = parsed.metadata
     row_groups = _row_groups(name, footer)
     encrypted = frozenset(number for chunks in row_groups for number, chunk in enumerate(chunks) if chunk.is_encrypted)
-    return ArrowFooter(metadata, encrypted, _facts(row_groups, metadata.num_columns), footer)
+    return ArrowFooter(metadata, encrypted, _facts(row_groups, metadata.num_columns), footer, parsed.schema_arrow)
 
 
 def _read(name: str, source: pa.NativeFile) -> bytes:

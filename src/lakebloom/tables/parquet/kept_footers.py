@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lakebloom.locks import new_lock
 from lakebloom.tables.listing.settled import is_settled
-from lakebloom.tables.parquet.open import parquet_file
+from lakebloom.tables.parquet.open import row_group_reader
 from lakebloom.tables.parquet.pages.file_pages import FilePages
 from lakebloom.tables.parquet.stored_columns import StoredColumns
 from lakebloom.tuning import KEPT_FOOTER_BYTES, PAGED_BYTES, PAGED_ROWS
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.parquet.footer import ArrowFooter
@@ -33,18 +32,11 @@ _PARSED = 10
 class KeptFooter:
     """What is known of a file, in the forms in which it is needed again and again."""
 
-    def __init__(
-        self,
-        footer: ArrowFooter,
-        parquet: pq.ParquetFile,
-        *,
-        case_sensitive: bool,
-        name_mapping: str | None = None,
-    ) -> None:
+    def __init__(self, footer: ArrowFooter, *, case_sensitive: bool, name_mapping: str | None = None) -> None:
         self.footer = footer
         self.metadata = metadata = footer.metadata
-        self.stored = StoredColumns(parquet, footer, case_sensitive=case_sensitive, name_mapping=name_mapping)
-        self.pages = FilePages(footer, parquet.schema_arrow)
+        self.stored = StoredColumns(footer, case_sensitive=case_sensitive, name_mapping=name_mapping)
+        self.pages = FilePages(footer, footer.arrow_schema)
         groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
         self.row_counts: list[int] = [group.num_rows for group in groups]
         self.row_starts = [0, *itertools.accumulate(self.row_counts)]
@@ -60,28 +52,20 @@ class KeptFooter:
         return int(self.metadata.serialized_size) + self.pages.size_bytes // _PARSED
 
     @cached_property
-    def repeating(self) -> list[str]:
+    def repeating(self) -> frozenset[int]:
         """The top-level columns of bytes that are stored with a dictionary, in the first row group that has rows."""
         first = next((number for number, count in enumerate(self.row_counts) if count), None)
         if first is None:
-            return []
-        group = self.metadata.row_group(first)
-        chunks = (group.column(i) for i in range(group.num_columns) if i not in self.footer.encrypted)
-        return [
-            chunk.path_in_schema
-            for chunk in chunks
-            if chunk.physical_type == "BYTE_ARRAY"
-            and chunk.has_dictionary_page
-            and self.stored.is_plain(chunk.path_in_schema)
-        ]
+            return frozenset()
+        stored = self.footer.stored_with_dictionary(first)
+        return frozenset(stored).intersection(self.stored.plain_leaves)
 
-    def open(self, uri: str, source: pa.NativeFile, plain: Collection[str] = ()) -> pq.ParquetFile:
-        """Open the file so that repeating columns are read as such, but for some.
+    def open(self, uri: str, source: pa.NativeFile, plain: Collection[int] = ()) -> Any:
+        """Open the file so that repeating columns are read as such, but for some leaves.
 
         Most of what is decoded is not taken, and numbers are decoded faster than what they stand for.
         """
-        dictionaries = [name for name in self.repeating if name not in plain]
-        return parquet_file(uri, source, self.footer, dictionaries=dictionaries)
+        return row_group_reader(uri, source, self.footer, self.repeating.difference(plain))
 
 
 class KeptFooters:

@@ -11,25 +11,27 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lakebloom.errors import AccessDeniedError, DataFileError, LakebloomError, NotFoundError
 from lakebloom.storage.uri import to_local_path
 from lakebloom.tables.listing.listing import is_remote
+from lakebloom.tables.parquet.arrow_reader import open_reader
 from lakebloom.tables.parquet.pages.local_bytes import LocalBytes
 from lakebloom.tuning import LOCAL_BUFFER_BYTES, REMOTE_BUFFER_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    import pyarrow.parquet as pq
 
     from lakebloom.tables.parquet.footer import ArrowFooter
     from lakebloom.tables.parquet.pages.file_pages import PageBytes
     from lakebloom.tables.parquet.remote_file import ObjectVersion, RemoteFile
 
-__all__ = ["open_source", "page_bytes", "parquet_file", "reading", "seen_version"]
+__all__ = ["open_source", "page_bytes", "parquet_file", "reading", "row_group_reader", "seen_version"]
 
 
 _GONE = "check the path; the file may have been removed since it was listed"
@@ -67,15 +69,26 @@ def seen_version(source: pa.NativeFile) -> ObjectVersion | None:
 def parquet_file(
     uri: str, source: pa.NativeFile, footer: ArrowFooter, *, dictionaries: Sequence[str] = ()
 ) -> pq.ParquetFile:
-    """Open a file whose footer was read; `dictionaries` are dotted paths of columns to read as such."""
+    """Open a file whose footer was read, to scan it; `dictionaries` are dotted paths of columns to read as such."""
+    import pyarrow.parquet as pq  # here and not above: lookups do without it
+
     return pq.ParquetFile(
         source,
         metadata=footer.metadata,
         read_dictionary=list(dictionaries) or None,
-        buffer_size=REMOTE_BUFFER_BYTES if is_remote(uri) else LOCAL_BUFFER_BYTES,
+        buffer_size=_buffer_bytes(uri),
         pre_buffer=False,
         coerce_int96_timestamp_unit="us",  # nanoseconds end in 2262
     )
+
+
+def row_group_reader(uri: str, source: pa.NativeFile, footer: ArrowFooter, dictionaries: Collection[int] = ()) -> Any:
+    """Open a file whose footer was read, to read row groups; `dictionaries` are numbers of leaves to read as such."""
+    return open_reader(source, footer.metadata, dictionaries=dictionaries, buffer_bytes=_buffer_bytes(uri))
+
+
+def _buffer_bytes(uri: str) -> int:
+    return REMOTE_BUFFER_BYTES if is_remote(uri) else LOCAL_BUFFER_BYTES
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,8 +17,6 @@ from lakebloom.tables.parquet.pages.row_ranges import RowRanges
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import pyarrow.parquet as pq
 
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.parquet.kept_footers import KeptFooter
@@ -40,10 +38,9 @@ class OpenFile:
         source: pa.NativeFile,
         footer: KeptFooter,
         asked: pa.Schema,
-        parquet: pq.ParquetFile | None = None,
     ) -> None:
-        """``asked`` are the columns of which most is read; ``parquet`` is given where the footer was read just now."""
-        self._rows, self._source, self._asked, self._fresh = rows, source, asked, parquet
+        """``asked`` are the columns of which most is read."""
+        self._rows, self._source, self._asked = rows, source, asked
         self.file, self.footer = file, footer
         self.live = rows.live(file, footer)
         """Which rows of the file count."""
@@ -68,9 +65,7 @@ class OpenFile:
         """Return the rows of some row groups."""
         view = self._view(schema)
         num_rows = sum(self.footer.row_counts[group] for group in row_groups)
-        parquet = self._fresh or self._with_dictionaries
-        table = parquet.read_row_groups(list(row_groups), columns=view.names, use_threads=use_threads)
-        return view.rows(table, num_rows)
+        return view.rows(self._read_leaves(row_groups, view.leaves, use_threads), num_rows)
 
     def read_ranges(self, wanted: Sequence[Wanted], schema: pa.Schema, *, use_threads: bool = True) -> list[pa.Table]:
         """Return rows of several row groups, with one read of all pages."""
@@ -146,13 +141,18 @@ class OpenFile:
         return self.footer.has_pages[group] and not wanted.rows.covers(self.footer.row_counts[group])
 
     def _take_of_group(self, row_group: int, numbers: Numbers, view: View, use_threads: bool) -> pa.Table:
-        parquet = self._with_dictionaries if self._fresh is None or self.footer.repeating else self._fresh
-        table = parquet.read_row_group(row_group, columns=view.names, use_threads=use_threads)
+        table = self._read_leaves([row_group], view.leaves, use_threads)
         return view.rows(pc.take(table, plain_array(numbers, pa.int64())), len(numbers))
 
+    def _read_leaves(self, row_groups: Sequence[int], leaves: Sequence[int], use_threads: bool) -> pa.Table:
+        # Small row groups are decoded before threads have taken over.
+        is_large = len(leaves) > 1 and any(self.footer.has_pages[group] for group in row_groups)
+        return self.reader.read_row_groups(row_groups, leaves, use_threads and is_large)
+
     @cached_property
-    def _with_dictionaries(self) -> pq.ParquetFile:
-        return self.footer.open(self.file.uri, self._source, self._view(self._asked).names)
+    def reader(self) -> Any:
+        """PyArrow's reader of the file, which reads the columns that were asked for as they are."""
+        return self.footer.open(self.file.uri, self._source, self._view(self._asked).leaves)
 
 
 def cut_rows(table: pa.Table, rows: RowRanges) -> pa.Table:

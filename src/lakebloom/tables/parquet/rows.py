@@ -12,7 +12,6 @@ from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lakebloom.errors import DataFileError, UnsupportedSourceError
 from lakebloom.tables.column_mapping import ColumnMapping
@@ -26,7 +25,7 @@ from lakebloom.tables.listing.partitions import partition_values
 from lakebloom.tables.parquet.footer import read_arrow_footer
 from lakebloom.tables.parquet.kept_footers import KeptFooter, KeptFooters
 from lakebloom.tables.parquet.live_rows import KeptDeletes, LiveRows
-from lakebloom.tables.parquet.open import open_source, parquet_file, reading, seen_version
+from lakebloom.tables.parquet.open import open_source, reading, seen_version
 from lakebloom.tables.parquet.open_file import OpenFile, cut_rows
 from lakebloom.tables.parquet.pages.file_pages import Wanted
 from lakebloom.tables.parquet.pages.row_ranges import Numbers, RowRanges
@@ -142,20 +141,13 @@ class TableRows:
         known = self._footers.get(file) if use_kept else None
         version = None if known is None else known.version
         with open_source(file.uri, self._options, version) as source, reading(file.uri):
-            if known is not None:
-                yield OpenFile(self, file, source, known, asked)
-                return
-            known, parquet = self._read_footer(file, source)
-            yield OpenFile(self, file, source, known, asked, parquet)
+            yield OpenFile(self, file, source, known or self._read_footer(file, source), asked)
 
-    def _read_footer(self, file: TableFile, source: pa.NativeFile) -> tuple[KeptFooter, pq.ParquetFile]:
+    def _read_footer(self, file: TableFile, source: pa.NativeFile) -> KeptFooter:
         footer = read_arrow_footer(file.uri, source)
-        parquet = parquet_file(file.uri, source, footer)
-        known = KeptFooter(
-            footer, parquet, case_sensitive=self._schema.case_sensitive, name_mapping=self._schema.name_mapping
-        )
+        known = KeptFooter(footer, case_sensitive=self._schema.case_sensitive, name_mapping=self._schema.name_mapping)
         known.version = seen_version(source)
-        return known, parquet
+        return known
 
     def keep_footer(self, opened: OpenFile) -> None:
         """Remember a file's footer. To be called when it is certain that the file was not replaced meanwhile."""
@@ -175,17 +167,17 @@ class TableRows:
         self._listed_file(file)
         with open_source(file.uri, self._options) as source:
             with reading(file.uri):
-                known, parquet = self._read_footer(file, source)
-                opened = OpenFile(self, file, source, known, schema, parquet)
+                known = self._read_footer(file, source)
+                opened = OpenFile(self, file, source, known, schema)
                 view = self.kept_view(file, known, schema)
-            for group in range(parquet.metadata.num_row_groups) if row_groups is None else row_groups:
-                for numbers, table in self._tables(opened, parquet, group, view, ranges):
+            for group in opened.row_groups if row_groups is None else row_groups:
+                for numbers, table in self._tables(opened, group, view, ranges):
                     with reading(file.uri):
                         batches = opened.live.of_table(group, numbers, table).to_batches()
                     yield from batches
 
     def _tables(
-        self, opened: OpenFile, parquet: pq.ParquetFile, group: int, view: View, ranges: RowRanges | None
+        self, opened: OpenFile, group: int, view: View, ranges: RowRanges | None
     ) -> Iterator[tuple[Numbers, pa.Table]]:
         """Yield the wanted rows of a row group, some at a time, with their ascending numbers in it."""
         footer, uri = opened.footer, opened.file.uri
@@ -193,7 +185,7 @@ class TableRows:
         if wanted is not None and wanted.covers(footer.row_counts[group]):
             wanted = None
         with reading(uri):
-            rows_at_once = _rows_at_once(parquet, group)
+            rows_at_once = _rows_at_once(footer, group)
             has_pages = wanted is not None and opened.has_pages([group], view.schema)
         if wanted is not None and has_pages:
             for part in wanted.cut(rows_at_once):
@@ -202,7 +194,7 @@ class TableRows:
                 yield part.row_numbers(_count(part.num_rows)), table
             return
         start = 0
-        for table in _tables(uri, parquet, group, view.names, rows_at_once):
+        for table in _tables(opened, group, view.leaves, rows_at_once):
             numbers = start + _count(table.num_rows)
             with reading(uri):
                 rows = view.rows(table, table.num_rows)
@@ -286,20 +278,21 @@ def _count(num_rows: int) -> Numbers:
     return np.arange(num_rows, dtype=np.int64)
 
 
-def _rows_at_once(parquet: pq.ParquetFile, group: int) -> int:
-    facts = parquet.metadata.row_group(group)
+def _rows_at_once(footer: KeptFooter, group: int) -> int:
+    facts = footer.metadata.row_group(group)
     width = facts.total_byte_size / max(facts.num_rows, 1)
     return int(min(BATCH_ROWS, max(1, BATCH_BYTES / max(width, 1))))
 
 
-def _tables(uri: str, parquet: pq.ParquetFile, group: int, names: list[str], count: int) -> Iterator[pa.Table]:
+def _tables(opened: OpenFile, group: int, leaves: list[int], count: int) -> Iterator[pa.Table]:
     """Yield the rows of a row group, so many at a time."""
+    uri = opened.file.uri
     with reading(uri):
-        if not names:  # Arrow has no batches without columns
-            num_rows = parquet.metadata.row_group(group).num_rows
+        if not leaves:  # Arrow has no batches without columns
+            num_rows = opened.footer.row_counts[group]
             yield from (pa.table({"": pa.nulls(min(count, num_rows - start))}) for start in range(0, num_rows, count))
             return
-        batches = parquet.iter_batches(count, [group], names, use_threads=False)
+        batches = opened.reader.iter_batches(count, [group], leaves, use_threads=False)
     while True:
         with reading(uri):
             batch = next(batches, None)

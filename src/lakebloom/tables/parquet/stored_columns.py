@@ -22,8 +22,6 @@ from lakebloom.tables.parquet.types import convert, describe, require_readable_e
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import pyarrow.parquet as pq
-
     from lakebloom.tables.parquet.footer import ArrowFooter
     from lakebloom.tables.parquet.types import Family
 
@@ -55,16 +53,14 @@ def renamed_fields(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArra
 class StoredColumns:
     """The columns that a Parquet file has."""
 
-    def __init__(
-        self, parquet: pq.ParquetFile, footer: ArrowFooter, *, case_sensitive: bool, name_mapping: str | None = None
-    ) -> None:
+    def __init__(self, footer: ArrowFooter, *, case_sensitive: bool, name_mapping: str | None = None) -> None:
         self._case_sensitive = case_sensitive
         self._arrow_footer = footer
-        self._footer = parquet.metadata.metadata
-        self._stored = parquet.metadata.schema
+        self._footer = footer.metadata.metadata
+        self._stored = footer.metadata.schema
         self._places: dict[str, range] = {}
         self._plain: set[str] = set()
-        at, fields = 0, list(parquet.schema_arrow)
+        at, fields = 0, list(footer.arrow_schema)
         self._numbers = {field.name: number for number, field in enumerate(fields)}
         for field in fields:
             kind = _storage(field.type)
@@ -75,7 +71,7 @@ class StoredColumns:
             if not nested:
                 self._plain.add(field.name)
         self._names = _finder([field.name for field in fields], case_sensitive)
-        self._schema = with_ids(parquet.schema_arrow, name_mapping)
+        self._schema = with_ids(footer.arrow_schema, name_mapping)
 
     def find(self, name: str) -> str | None:
         """Return what the file calls a column of the table; None where it has no such column.
@@ -89,6 +85,10 @@ class StoredColumns:
     def number(self, name: str) -> int:
         """Return the number of a top-level column of the file."""
         return self._numbers[name]
+
+    def leaves(self, name: str) -> range:
+        """Return the numbers of the leaves of a top-level column of the file."""
+        return self._places[name]
 
     def find_id(self, uri: str, number: int) -> str | None:
         """Return what the file calls the column of an id; None where it has no such column. Raises DataFileError."""
@@ -115,9 +115,10 @@ class StoredColumns:
         if self._arrow_footer.encrypted:
             self._arrow_footer.require_plain(uri, self._places[name])
 
-    def is_plain(self, name: str) -> bool:
-        """Tell whether there is a top-level column of this name, and it holds no others."""
-        return name in self._plain
+    @property
+    def plain_leaves(self) -> list[int]:
+        """The leaves that are top-level columns."""
+        return [self._places[name].start for name in self._plain]
 
     def read_as(self, column: pa.ChunkedArray, name: str, kind: pa.DataType) -> pa.ChunkedArray:
         """Return a column that Arrow read under the file's `name` in the table's type.

@@ -54,6 +54,11 @@ class View:
         """The same as the numbers of the file's top-level columns."""
         return [self._stored.number(name) for name in self._found.values()]
 
+    @property
+    def leaves(self) -> list[int]:
+        """The same as the numbers of the file's leaves."""
+        return [leaf for name in self._found.values() for leaf in self._stored.leaves(name)]
+
     def rows(self, table: pa.Table | Mapping[str, pa.ChunkedArray], num_rows: int) -> pa.Table:
         """Return what was read of the file in the table's schema."""
         columns: list[Any] = []

@@ -247,7 +247,7 @@ class FilePages:
         try:
             small = open_small(data, footer_bytes(schema, chunks, max(ends), arrow_schema), dictionaries)
             if self._schema()[columns[0]].is_flat:  # each has its own number of rows
-                arrays = [small.reader.read_column(number) for number in range(len(columns))]
+                arrays = [small.read_column(number) for number in range(len(columns))]
             else:
                 arrays = [small.read_row_group(0, use_threads=False).column(0)]
         except (pa.ArrowException, OSError) as error:
@@ -258,11 +258,11 @@ class FilePages:
             found[column] = rows_of_it if rows_of_it.type == kind else pc.cast(rows_of_it, kind)
         return found
 
-    def _dictionaries(self, columns: Sequence[int], parts: Sequence[Part]) -> list[str]:
-        """Return the columns of bytes that are all in a dictionary: for a few rows, numbers are decoded faster."""
+    def _dictionaries(self, columns: Sequence[int], parts: Sequence[Part]) -> list[int]:
+        """Return which flat columns of bytes are all in a dictionary: for a few rows, numbers are decoded faster."""
         return [
-            self._arrow_schema.field(column).name
-            for column, part in zip(columns, parts, strict=False)
+            number
+            for number, (column, part) in enumerate(zip(columns, parts, strict=False))
             if part.chunk.type == _BYTE_ARRAY and part.is_in_dictionary and self._schema()[column].is_flat
         ]
 

@@ -14,8 +14,8 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from lakebloom.tables.parquet.arrow_reader import open_footer, open_reader
 from lakebloom.tables.parquet.thrift_structs import (
     BINARY,
     I32,
@@ -29,7 +29,7 @@ from lakebloom.tables.parquet.thrift_structs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from lakebloom.tables.parquet.file_schema import FileColumn
 
@@ -148,19 +148,11 @@ def arrow_schema_text(schema: pa.Schema) -> bytes:
 
 
 def footer_bytes(schema: bytes, chunks: Sequence[SmallChunk], num_rows: int, arrow_schema: bytes | None) -> bytes:
-    """Return what stands behind the pages."""
+    """Return what stands behind the pages, without its length."""
     key_values = [] if arrow_schema is None else [_KeyValue(ARROW_SCHEMA, arrow_schema)]
-    footer = schema + encode(_Rest(_RowGroup(chunks, num_rows), key_values))
-    return footer + len(footer).to_bytes(4, "little") + MAGIC
+    return schema + encode(_Rest(_RowGroup(chunks, num_rows), key_values))
 
 
-def open_small(pages: Any, footer: bytes, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
-    """Open pages with a footer as ``open.parquet_file`` opens a file."""
-    metadata = pq.read_metadata(pa.BufferReader(MAGIC + footer))
-    return pq.ParquetFile(
-        pa.BufferReader(pages),
-        metadata=metadata,
-        read_dictionary=list(dictionaries) or None,
-        pre_buffer=False,
-        coerce_int96_timestamp_unit="us",
-    )
+def open_small(pages: Any, footer: bytes, dictionaries: Collection[int] = ()) -> Any:
+    """Open pages with a footer as a file is opened; the leaves in ``dictionaries`` are read as such."""
+    return open_reader(pa.BufferReader(pages), open_footer(footer).metadata, dictionaries=dictionaries)
