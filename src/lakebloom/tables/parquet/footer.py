@@ -11,6 +11,7 @@ a part. It takes about three microseconds a chunk.
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -90,6 +91,14 @@ class ArrowFooter:
         of_bytes = facts[:, ChunkFacts._fields.index("type")] == _BYTE_ARRAY
         found = of_bytes & (facts[:, ChunkFacts._fields.index("dictionary_page_offset")] != _UNKNOWN)
         return [leaf for leaf in np.flatnonzero(found).tolist() if leaf not in self.encrypted]
+
+    @cached_property
+    def largest_chunk_bytes(self) -> float:
+        """How many bytes the largest column chunk has in the file; infinite where that is not known."""
+        if self._chunks is None or not self._chunks.size:
+            return math.inf
+        sizes = self._chunks[:, :, ChunkFacts._fields.index("compressed_bytes")]
+        return math.inf if sizes.min() == _UNKNOWN else int(sizes.max())
 
     @cached_property
     def schema(self) -> FileSchema | None:

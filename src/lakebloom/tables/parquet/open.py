@@ -4,7 +4,7 @@ Local files are read and not memory-mapped. It is as fast, and a file that is cu
 here, where a map would end the process.
 
 Column chunks are read through a buffer, so that memory does not grow with their size: on a disk in pieces that the
-cache likes, from a store in pieces that are worth a request. It costs nothing where a chunk is smaller.
+cache likes, from a store in pieces that are worth a request.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
     from lakebloom.tables.parquet.footer import ArrowFooter
-    from lakebloom.tables.parquet.pages.file_pages import PageBytes
+    from lakebloom.tables.parquet.pages.loading import PageBytes
     from lakebloom.tables.parquet.remote_file import ObjectVersion, RemoteFile
 
 __all__ = ["open_source", "page_bytes", "parquet_file", "reading", "row_group_reader", "seen_version"]
@@ -84,7 +84,10 @@ def parquet_file(
 
 def row_group_reader(uri: str, source: pa.NativeFile, footer: ArrowFooter, dictionaries: Collection[int] = ()) -> Any:
     """Open a file whose footer was read, to read row groups; `dictionaries` are numbers of leaves to read as such."""
-    return open_reader(source, footer.metadata, dictionaries=dictionaries, buffer_bytes=_buffer_bytes(uri))
+    buffer_bytes = _buffer_bytes(uri)
+    if footer.largest_chunk_bytes <= buffer_bytes:
+        buffer_bytes = 0  # a chunk is read at once, and not copied from the buffer
+    return open_reader(source, footer.metadata, dictionaries=dictionaries, buffer_bytes=buffer_bytes)
 
 
 def _buffer_bytes(uri: str) -> int:

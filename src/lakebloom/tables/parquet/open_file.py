@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.parquet.kept_footers import KeptFooter
-    from lakebloom.tables.parquet.pages.file_pages import PageBytes
+    from lakebloom.tables.parquet.pages.loading import PageBytes
     from lakebloom.tables.parquet.pages.row_ranges import Numbers
     from lakebloom.tables.parquet.rows import TableRows
     from lakebloom.tables.parquet.views import View

@@ -54,19 +54,18 @@ class Part(msgspec.Struct, eq=False):
     def uses_dictionary(self) -> bool:
         """Whether one of the pages needs the dictionary, as far as is known."""
         uses = self.locations.uses_dictionary
-        return self.locations.dictionary is not None and any(uses[page] for page in self.pages)
+        return self.locations.dictionary is not None and any(map(uses.__getitem__, self.pages))
 
     @property
     def is_in_dictionary(self) -> bool:
         """Whether the values of all pages are in the dictionary."""
         uses = self.locations.uses_dictionary
-        return self.locations.dictionary is not None and all(uses[page] for page in self.pages)
+        return self.locations.dictionary is not None and all(map(uses.__getitem__, self.pages))
 
     @property
     def is_known(self) -> bool:
         """Whether the headers of all pages were read before."""
-        num_values = self.locations.num_values
-        return all(num_values[page] >= 0 for page in self.pages)
+        return min(map(self.locations.num_values.__getitem__, self.pages)) >= 0
 
     def place(self, position: int) -> int:
         """Give the pages a place in memory; return where they end."""
@@ -126,6 +125,11 @@ def choose(
 ) -> Part:
     """Return the pages that hold some rows; ``covered`` are the rows of which whole pages are read at least."""
     first_rows = locations.first_rows
+    if len(rows) == 1 and covered is rows:
+        start, stop = rows[0]
+        page = bisect_right(first_rows, start) - 1
+        if stop <= first_rows[page + 1]:  # as one row always is
+            return Part(chunk, locations, is_repeated, (page,), [start - first_rows[page]], locations.sizes[page])
     pages: list[int] = []
     for start, stop in covered:
         # Of pages that begin at the same row, all but the last are empty.

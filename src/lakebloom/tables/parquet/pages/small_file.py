@@ -1,9 +1,9 @@
 """Pages of some columns as a small Parquet file in memory, which PyArrow decodes.
 
-    "PAR1"  [dictionary page] data pages  [dictionary page] data pages ...      footer  length  "PAR1"
+    4 bytes  [dictionary page] data pages  [dictionary page] data pages ...     footer  length  "PAR1"
 
-Pages and footer are given to PyArrow side by side, so that the pages are not copied. The file has one row group, and a
-chunk for each leaf. The chunks of flat columns may have different numbers of rows, because each is read by itself. The
+The pages are read to their places in it, with room for a footer at the end. The file has one row group, and a chunk
+for each leaf. The chunks of flat columns may have different numbers of rows, because each is read by itself. The
 elements of the schema are those of the file, byte by byte, and so is Arrow's own schema where the file has one: what
 PyArrow reads has the same type as what it reads of the file.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakebloom.tables.parquet.arrow_reader import open_footer, open_reader
+from lakebloom.tables.parquet.arrow_reader import open_reader
 from lakebloom.tables.parquet.thrift_structs import (
     BINARY,
     I32,
@@ -33,13 +33,26 @@ if TYPE_CHECKING:
 
     from lakebloom.tables.parquet.file_schema import FileColumn
 
-__all__ = ["ARROW_SCHEMA", "MAGIC", "SmallChunk", "arrow_schema_text", "footer_bytes", "open_small", "schema_bytes"]
+__all__ = [
+    "ARROW_SCHEMA",
+    "MAGIC",
+    "SmallChunk",
+    "arrow_schema_text",
+    "footer_bytes",
+    "footer_room",
+    "open_small",
+    "schema_bytes",
+]
 
 MAGIC = b"PAR1"
 ARROW_SCHEMA = b"ARROW:schema"
 _VERSION_2 = b"\x15\x04"
 _SCHEMA_BEGINS = b"\x19"
 """In Thrift's compact form: field 1, an i32, is 2; field 2 is a list."""
+
+
+_CHUNK_BYTES, _REST_BYTES = 128, 256
+"""More than the metadata of a chunk takes, and the rest of a footer beside its schemas."""
 
 
 class _Root(Fields):
@@ -148,11 +161,23 @@ def arrow_schema_text(schema: pa.Schema) -> bytes:
 
 
 def footer_bytes(schema: bytes, chunks: Sequence[SmallChunk], num_rows: int, arrow_schema: bytes | None) -> bytes:
-    """Return what stands behind the pages, without its length."""
+    """Return what stands behind the pages."""
     key_values = [] if arrow_schema is None else [_KeyValue(ARROW_SCHEMA, arrow_schema)]
-    return schema + encode(_Rest(_RowGroup(chunks, num_rows), key_values))
+    footer = schema + encode(_Rest(_RowGroup(chunks, num_rows), key_values))
+    return footer + len(footer).to_bytes(4, "little") + MAGIC
 
 
-def open_small(pages: Any, footer: bytes, dictionaries: Collection[int] = ()) -> Any:
-    """Open pages with a footer as a file is opened; the leaves in ``dictionaries`` are read as such."""
-    return open_reader(pa.BufferReader(pages), open_footer(footer).metadata, dictionaries=dictionaries)
+def footer_room(schema: bytes, arrow_schema: bytes | None, num_chunks: int) -> int:
+    """Return how long a footer with so many chunks is at most."""
+    return len(schema) + len(arrow_schema or b"") + _CHUNK_BYTES * num_chunks + _REST_BYTES
+
+
+def open_small(pages: memoryview, room: int, footer: bytes, dictionaries: Collection[int] = ()) -> Any:
+    """Open pages as a file is opened. The last bytes, as many as there is ``room``, become the footer.
+
+    The leaves in ``dictionaries`` are read as such.
+    """
+    if len(footer) > room:
+        raise ValueError(f"a footer of {len(footer)} bytes, and room for {room}")
+    pages[-len(footer) :] = footer
+    return open_reader(pa.BufferReader(pages), None, dictionaries=dictionaries)
