@@ -288,7 +288,8 @@ lake = Lakebloom(location={lake.location!r})
 assert lake.lookup({NAME!r}, col("k") == 25)["s"].to_pylist() == ["s25"]
 assert lake.lookup({NAME!r}, col("s") == "s25").num_rows == 1
 assert lake.lookup({NAME!r}, col("k") == -1).num_rows == 0
-heavy = ("numba", "pandas", "pyspark", "rich", "obstore", "IPython", "pyarrow.compute", "lakebloom.index.build.plan")
+heavy = ("numba", "pandas", "pyspark", "rich", "obstore", "IPython", "lakebloom.index.build.plan")
+heavy += ("pyarrow.compute", "pyarrow.parquet", "pyarrow.fs", "ssl")
 # Thrift's decoder in C finds encrypted columns; it loads what it needs, and the codec in Python is not part of that.
 needed = ("Thrift", "protocol", "protocol.TBase", "protocol.fastbinary", "transport", "transport.TTransport")
 thrift = {{name for name in sys.modules if name.startswith("thrift.")}} - {{f"thrift.{{part}}" for part in needed}}

@@ -22,21 +22,22 @@ if TYPE_CHECKING:
 __all__ = ["open_footer", "open_reader"]
 
 _MAGIC = b"PAR1"
-_EXTENSIONS_SINCE = 21
-_OPTIONS: dict[str, Any] = {
-    "pre_buffer": False,
-    "coerce_int96_timestamp_unit": "us",  # nanoseconds end in 2262
-    # As pyarrow.parquet has it: an older version always does it.
-    **({"arrow_extensions_enabled": True} if int(pa.__version__.partition(".")[0]) >= _EXTENSIONS_SINCE else {}),
-}
 
 
 def open_reader(source: Any, metadata: Any, *, dictionaries: Collection[int] = (), buffer_bytes: int = 0) -> Any:
     """Open a file whose metadata is known; the leaves in ``dictionaries`` are read as such."""
     reader = ParquetReader()
-    reader.open(
-        source, metadata=metadata, read_dictionary=list(dictionaries) or None, buffer_size=buffer_bytes, **_OPTIONS
-    )
+    options = {
+        "metadata": metadata,
+        "read_dictionary": list(dictionaries) or None,
+        "buffer_size": buffer_bytes,
+        "pre_buffer": False,
+        "coerce_int96_timestamp_unit": "us",  # nanoseconds end in 2262
+    }
+    try:
+        reader.open(source, arrow_extensions_enabled=True, **options)  # as pyarrow.parquet does it
+    except TypeError:  # an older version, which has no such option
+        reader.open(source, **options)
     return reader
 
 

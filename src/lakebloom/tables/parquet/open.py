@@ -19,7 +19,7 @@ from lakebloom.errors import AccessDeniedError, DataFileError, LakebloomError, N
 from lakebloom.storage.uri import to_local_path
 from lakebloom.tables.listing.listing import is_remote
 from lakebloom.tables.parquet.arrow_reader import open_reader
-from lakebloom.tables.parquet.pages.local_bytes import LocalBytes
+from lakebloom.tables.parquet.pages.local_bytes import local_bytes
 from lakebloom.tuning import LOCAL_BUFFER_BYTES, REMOTE_BUFFER_BYTES
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def open_source(uri: str, options: Mapping[str, str], version: ObjectVersion | N
 def page_bytes(source: pa.NativeFile) -> PageBytes:
     """Return what reads pieces of an open file."""
     remote: RemoteFile | None = getattr(source, "remote", None)
-    return LocalBytes(source.fileno()) if remote is None else remote
+    return local_bytes(source) if remote is None else remote
 
 
 def seen_version(source: pa.NativeFile) -> ObjectVersion | None:
