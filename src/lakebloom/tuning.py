@@ -178,6 +178,8 @@ PENDING_HASHES = 8 << 20
 """64 MiB of hashes that a task keeps until it knows how large filters must be. bench-build, bench-size."""
 PAGE_UNIT_ROWS = 1 << 14
 """A unit of pages has at least so many rows: fewer would take more bits a key than they save reading. bench-lookup."""
+PENDING_FILTER_BYTES = 128 << 20
+"""Filters that a task keeps so that they become few tiles: a probe reads a row of each. bench-lookup, absent key."""
 TILE_BYTES = 64 << 20
 """A tile and its copies stay well below a task's memory."""
 TILE_WASTE = 0.10

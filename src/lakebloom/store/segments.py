@@ -35,7 +35,7 @@ from lakebloom.store.unit_table import UnitTable
 from lakebloom.tuning import SAMPLED_BLOCKS, WIDE_UNITS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import pyarrow as pa
 
@@ -62,7 +62,7 @@ class SegmentWriter:
         self.pages = PageTableWriter(storage, f"{FOLDER}/{segment_id}")
         """Takes where pages of files lie."""
 
-    def add_tile(self, column: int, members: list[int], layers: Sequence[WordArray]) -> None:
+    def add_tile(self, column: int, members: list[int], layers: Iterable[WordArray]) -> None:
         """Write the filters of some units (by their numbers in the segment) as [num_blocks, num_units, 8] words."""
         number, stem = self._next_number(column), tile_stem(self._id, self._columns[column], column)
         self._members.append((column, number, members))

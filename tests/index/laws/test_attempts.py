@@ -107,6 +107,7 @@ def test_an_index_that_cannot_be_written_is_no_fault_of_the_data(
 ) -> None:
     """Even in the middle of a file, when tiles are written before the file ends."""
     monkeypatch.setattr("lakebloom.index.build.tile_builder.PENDING_HASHES", 5)
+    monkeypatch.setattr("lakebloom.index.build.tile_builder.PENDING_FILTER_BYTES", 1)
     lake.fill(range(2))
     config = BloomIndexConfig(NAME, ["k"], granularity=granularity)
     with pytest.raises(storage.error, match="could not write segments/"):

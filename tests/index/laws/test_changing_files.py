@@ -170,6 +170,7 @@ def test_tiles_that_were_written_before_a_file_changed_are_taken_back(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lakebloom.index.build.tile_builder.PENDING_HASHES", 10)
+    monkeypatch.setattr("lakebloom.index.build.tile_builder.PENDING_FILTER_BYTES", 1)
     Watch(monkeypatch, lake.table / "f2.parquet", "after them", replaced)
     report = lake.create(BloomIndexConfig(NAME, ["k", "s"], granularity=7, global_filter=True), tasks=1)
     assert [skipped.code for skipped in report.skipped] == ["FILE_CHANGED"]

@@ -1,8 +1,9 @@
 """Builds the tiles of a segment from hashes.
 
 The hashes of a unit are kept until its end: only then is its number of distinct values known, and so the exact size of
-its filter. Once there are many hashes over all columns, the finished units become tiles and their hashes are released,
-so memory stays bounded for any number of files. If a single unit is too large for that, its longest columns become
+its filter. Once there are many hashes over all columns, the finished units become filters and their hashes are
+released. Filters of one size wait for each other, up to a limit, and become one tile: a probe reads a row of each tile.
+So memory stays bounded for any number of files. If a single unit is too large for that, its longest columns become
 filters sized by its rows, which are folded when the unit ends.
 """
 
@@ -18,7 +19,7 @@ from lakebloom.sbbf import sizing
 from lakebloom.sbbf.blocks import BYTES_PER_BLOCK, WORDS_PER_BLOCK
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.sbbf.layers import in_layer
-from lakebloom.tuning import PENDING_HASHES, TILE_BYTES
+from lakebloom.tuning import PENDING_FILTER_BYTES, PENDING_HASHES, TILE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +47,24 @@ class _UnitHashes:
         return sum(map(len, self.parts)) + (0 if self.imported is None else self.imported.num_bytes // _HASH_BYTES)
 
 
+@dataclass(slots=True)
+class _Waiting:
+    """Filters of one column and size that will be one tile."""
+
+    units: list[int] = field(default_factory=list)
+    parts: list[list[WordArray]] = field(default_factory=list)
+    """For each time that units were added their layers, as [num_blocks, num_units, 8] words."""
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(layer.nbytes for layers in self.parts for layer in layers)
+
+    def layers(self) -> Iterator[WordArray]:
+        """Yield the layers of the tile, with the memory of one at a time."""
+        for layers in zip(*self.parts, strict=True):
+            yield layers[0] if len(layers) == 1 else np.concatenate(layers, axis=1)
+
+
 class TileBuilder:
     """Collects hashes by unit and column and writes tiles."""
 
@@ -57,6 +76,8 @@ class TileBuilder:
         self._fixed_blocks = 0 if expected_items is None else sizing.num_blocks(expected_items, rates[0])
         self._open: list[_UnitHashes | None] = [None] * num_columns
         self._closed: list[list[_UnitHashes]] = [[] for _ in range(num_columns)]
+        self._waiting: dict[tuple[int, int], _Waiting] = {}
+        """By column and number of blocks."""
         self.pending = 0
         """How many hashes are in memory now."""
 
@@ -72,7 +93,7 @@ class TileBuilder:
         current = self._open[column]
         assert current is not None
         if current.filters is None and self.pending + len(hashes) > PENDING_HASHES:
-            self.flush()
+            self._make_filters()
             self._start_filters(len(hashes), rows_in_unit)
         if current.filters is None:
             current.parts.append(hashes)
@@ -101,16 +122,22 @@ class TileBuilder:
             column.parts = []
 
     def end(self, column: int) -> None:
-        """Close the column's unit. Writes tiles if there are many hashes."""
+        """Close the column's unit. Makes filters if there are many hashes."""
         current = self._open[column]
         assert current is not None
         self._closed[column].append(current)
         self._open[column] = None
         if self.pending > PENDING_HASHES or current.filters is not None:
-            self.flush()
+            self._make_filters()
 
     def flush(self) -> None:
         """Write the tiles of all closed units."""
+        self._make_filters()
+        for column, blocks in sorted(self._waiting):
+            self._write_waiting(column, blocks)
+
+    def _make_filters(self) -> None:
+        """Release the hashes of all closed units."""
         for column, units in enumerate(self._closed):
             self._write(column, units)
             self.pending -= sum(unit.pending for unit in units)
@@ -126,7 +153,23 @@ class TileBuilder:
         for blocks, group in sizes.classes(needed):
             for chosen in _tiles_of([hashed[i] for i in group], blocks):
                 layers = self._layers(blocks, [unit.parts for unit in chosen])
-                self._writer.add_tile(column, [unit.unit for unit in chosen], layers)
+                self._wait(column, blocks, [unit.unit for unit in chosen], layers)
+
+    def _wait(self, column: int, blocks: int, units: list[int], layers: list[WordArray]) -> None:
+        """Add filters to those of the same size. Writes tiles where these become too many."""
+        waiting = self._waiting.setdefault((column, blocks), _Waiting())
+        if BYTES_PER_BLOCK * blocks * (len(waiting.units) + len(units)) > TILE_BYTES:
+            self._write_waiting(column, blocks)
+            self._waiting[column, blocks] = waiting = _Waiting()
+        waiting.units += units
+        waiting.parts.append(layers)
+        while sum(each.size_bytes for each in self._waiting.values()) > PENDING_FILTER_BYTES:
+            self._write_waiting(*max(self._waiting, key=lambda key: (self._waiting[key].size_bytes, key)))
+
+    def _write_waiting(self, column: int, blocks: int) -> None:
+        waiting = self._waiting.pop((column, blocks))
+        if waiting.units:
+            self._writer.add_tile(column, waiting.units, waiting.layers())
 
     def _write_imported(self, column: int, units: list[tuple[int, Sbbf]]) -> None:
         for blocks in sorted({f.num_blocks for _, f in units}, reverse=True):
