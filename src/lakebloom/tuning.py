@@ -47,6 +47,8 @@ FEW_HASHES = 64
 """Up to so many values numpy is as quick as compiled code that has to be loaded first. bench-lookup."""
 PROBED_BYTES = 32 << 20
 """How much of a tile, and of the answers about it, is held at once while many values are probed. bench-lookup."""
+PROBED_HASHES = 1 << 15
+"""How many values are probed at once: after them it is known whether some unit is left to be hit. bench-lookup."""
 KEPT_BYTES = 512 << 20
 """Memory for pieces of tiles that stay after they were read: all that a long list needs of 4,000 files. A key adds
 eight bits for each unit. bench-lookup, bench-scale."""
@@ -81,6 +83,10 @@ LONG_LIST = 8
 bench-lookup, 100 keys."""
 SHORTENED_PAIRS = 1 << 24
 """A list is shortened for the units of a tile if they may hold at most so many values together. Bounds memory."""
+MANY_VALUES = 1000
+"""Of so many values some are compared with the bounds of units first. bench-lookup, 10,000 keys."""
+SAMPLED_VALUES = 64
+"""How many those are. If every unit encloses all of them, the others are not compared."""
 MAX_WHOLE_NUMBERS = 100
 """A range of more whole numbers is not probed value by value: min and max alone answer it."""
 HOPELESS = 0.9

@@ -87,6 +87,16 @@ class ExactFilters:
         highs = [None if i + 1 in self.unknown_bounds else each.high for i, each in enumerate(found)]
         return pa.array(lows, bound_type(kind)), pa.array(highs, bound_type(kind))
 
+    def entirely_null(self, column: ColumnPath) -> BoolArray | None:
+        counts, known = self.null_counts(column)
+        return np.array(
+            [
+                is_known and count == rows
+                for count, is_known, rows in zip(counts, known, self.row_counts(), strict=True)
+            ],
+            dtype=np.bool_,
+        )
+
     def row_counts(self) -> IntArray:
         counts = [-1 if i in self.unknown_row_counts else unit.num_rows for i, unit in enumerate(self.units)]
         return np.array(counts, dtype=np.int64)
@@ -101,6 +111,10 @@ class _Some:
     def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
         counts, known = self._whole.null_counts(column)
         return counts[self._units], known[self._units]
+
+    def entirely_null(self, column: ColumnPath) -> BoolArray | None:
+        found = self._whole.entirely_null(column)
+        return None if found is None or not found[self._units].any() else found[self._units]
 
     def bounds(self, column: ColumnPath) -> UnitBounds:
         low, high = (ends.take(pa.array(self._units)) for ends in self._whole.stored_bounds(column))

@@ -11,6 +11,8 @@ import pytest
 from lakebloom.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError, StorageError
 from lakebloom.storage import Storage, normalise
 from lakebloom.storage.local.temporary import temporary_name
+from lakebloom.storage.metered import Metered
+from lakebloom.storage.several import read_each
 
 from .race import assert_single_winner, race_threads
 
@@ -119,6 +121,22 @@ def test_ranges_come_in_the_order_asked_for(storage: Storage) -> None:
     assert [bytes(view) for view in views] == [bytes(range(100))[at : at + size] for at, size in ranges]
     assert all(view.readonly for view in views)
     assert storage.read_ranges("a", []) == []
+
+
+def test_one_range_of_each_of_several_files(storage: Storage) -> None:
+    storage.write("a", bytes(range(100)))
+    storage.write("folder/below/b", b"0123456789")
+    asked = [("folder/below/b", 3, 2), ("a", 90, 10), ("a", 0, 0), ("folder/below/b", 0, 10)]
+    for asking in (storage, Metered(storage)):
+        views = read_each(asking, asked)
+        assert [bytes(view) for view in views] == [b"34", bytes(range(90, 100)), b"", b"0123456789"]
+        assert all(view.readonly for view in views)
+        assert read_each(asking, []) == []
+        for wrong in (("missing", 0, 1), ("folder", 0, 1), ("a", 99, 2), ("a", 1 << 40, 8)):
+            with pytest.raises(StorageError):
+                read_each(asking, [asked[0], wrong])
+        with pytest.raises(InvalidArgumentError):
+            read_each(asking, [("../a", 0, 1)])
 
 
 @pytest.mark.parametrize(

@@ -83,3 +83,13 @@ def test_a_file_that_was_replaced_is_read_again(storage: Storage) -> None:
     write_tile(storage, "segments/s/k", np.zeros((8, 2, 8), dtype=np.uint32), column=0, number=1, layer=0)
     assert any(before)
     assert not any(bytes(reader.row(3)))
+
+
+def test_planes_of_a_file_that_was_replaced_are_read_again(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_pieces, "KEPT_BYTES", 1 << 20)
+    reader = TileReader(storage, tile_of(storage, 1, 2, WIDE_UNITS))
+    before = [plane.tobytes() for plane in reader.planes(1, [3, 40])]
+    assert [plane.tobytes() for plane in reader.planes(1, [3, 40])] == before
+    assert all(map(any, before))
+    write_tile(storage, "segments/s/k", np.zeros((2, WIDE_UNITS, 8), dtype=np.uint32), column=0, number=1, layer=0)
+    assert not any(plane.any() for plane in reader.planes(1, [3, 40]))

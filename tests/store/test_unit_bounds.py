@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakebloom.store import unit_bounds as module
+from lakebloom.store.few_bounds import FewBounds
 from lakebloom.store.min_max import bound_type
 from lakebloom.store.unit_bounds import unit_bounds
 
@@ -97,6 +98,14 @@ def test_lists(kind: str, data: st.DataObject) -> None:
     else:
         assert found.tolist() == expected
         assert covered.tolist() == in_some
+    each = [[inside(pair, value) for pair in pairs] for value in values]
+    assert [bounds.enclosing(value).tolist() for value in values] == each
+    assert not bounds.all_enclose(stored(kind, values)) or all(map(all, each))
+    if kind in ("bigint", "string"):
+        few = FewBounds([low for low, _ in pairs], [high for _, high in pairs])
+        assert [few.enclosing(value).tolist() for value in values] == each
+        found, covered = few.holding(stored(kind, values), among)
+        assert (found.tolist(), covered.tolist()) == (expected, in_some)
 
 
 @given(pairs=units("string"), prefix=BYTES)
@@ -114,3 +123,16 @@ def test_many_units_leave_values_outside_all_bounds(monkeypatch: pytest.MonkeyPa
     bounds = unit_bounds(stored("bigint", [0, 10, 20, 30]), stored("bigint", [5, 15, 25, 35]))
     found, covered = bounds.holding(stored("bigint", [-1, 7, 12, 36]), np.ones(4, dtype=np.bool_))
     assert (found.tolist(), covered.tolist()) == ([True, True, False, False], [False, True, True, False])
+
+
+@pytest.mark.parametrize("kind", ["bigint", "string", "double"])
+def test_values_that_all_units_enclose(kind: str) -> None:
+    make = {"bigint": int, "string": lambda value: b"%04d" % value, "double": float}[kind]
+    lows, highs = ([make(end + unit) for unit in range(5)] for end in (100, 200))
+    bounds = unit_bounds(stored(kind, [*lows, None]), stored(kind, [*highs, None]))
+    assert bounds.all_enclose(stored(kind, [make(105), make(150), make(199)]))
+    assert not bounds.all_enclose(stored(kind, [make(150), make(103)]))
+    assert not bounds.all_enclose(stored(kind, [make(150), make(201)]))
+    assert not bounds.all_enclose(stored(kind, []))
+    assert bounds.enclosing(make(150)).all()
+    assert bounds.enclosing(make(103)).tolist() == [True] * 4 + [False, True]

@@ -47,6 +47,8 @@ def literal(value: object) -> Literal:
     >>> literal(5), literal(1.5)
     (Literal(type='bigint', value=5), Literal(type='double', value='1.5'))
     """
+    if type(value) is str:  # a list may have a million
+        return Literal("string", value)
     if value is None:
         return NULL
     if _is_typed_scalar(value):

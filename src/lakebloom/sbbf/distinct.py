@@ -30,6 +30,8 @@ def distinct_numbers(numbers: Numbers) -> tuple[Numbers, IntArray]:
     >>> [found.tolist() for found in distinct_numbers(np.array([5, 3, 5]))]
     [[3, 5], [1, 0, 1]]
     """
+    if len(numbers) == 1:
+        return numbers, np.zeros(1, dtype=np.int64)
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
     found, firsts = runs(ordered)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lakebloom.storage.several import read_each
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -35,6 +37,11 @@ class Metered:
         """Read, and count the bytes."""
         self.bytes_read += sum(length for _, length in ranges)
         return self._storage.read_ranges(path, ranges)
+
+    def read_each(self, requests: Sequence[tuple[str, int, int]], seen: set[str] | None = None) -> Views:
+        """Read, and count the bytes."""
+        self.bytes_read += sum([length for _, _, length in requests])
+        return read_each(self._storage, requests, seen)
 
     def __getattr__(self, name: str) -> Any:
         """Return any other attribute of the other storage."""

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["FileTable"]
 
+_FEW = 4
+"""Up to so many files are read value by value."""
+_IDENTITY = ("directory", "name", "size_bytes", "mtime_ms", "tag")
+
 
 class FileTable:
     """The files of a segment, numbered by their rows. All methods that read raise CorruptIndexError."""
@@ -84,6 +88,8 @@ class FileTable:
 
     def rows(self, wanted: IntArray) -> list[TableFile]:
         """Return some of the files."""
+        if len(wanted) <= _FEW:
+            return [self._row(number) for number in wanted.tolist()]
         places = wanted // ROWS
         found: list[TableFile | None] = [None] * len(wanted)
         for number in sorted(set(places.tolist())):
@@ -92,6 +98,13 @@ class FileTable:
             for at, file in zip(here.tolist(), files, strict=True):
                 found[at] = file
         return found  # type: ignore[return-value]
+
+    def _row(self, number: int) -> TableFile:
+        """Return one file."""
+        batch, row = self._file.batch(number // ROWS), number % ROWS
+        directory, name, size_bytes, mtime_ms, tag = (batch[field][row].as_py() for field in _IDENTITY)
+        (found,) = TableFile.stored([directory + name], [size_bytes], [mtime_ms], [tag])
+        return found
 
     def chunks(self) -> Iterator[FileColumns]:
         """Yield all files, batch by batch."""

@@ -107,18 +107,6 @@ class KeptPieces:
             if len(new):
                 _LIMIT.admit(self, self._size_bytes)
 
-    def add_one(self, number: int, piece: memoryview) -> None:
-        """Add a checked piece."""
-        with _LIMIT.lock:
-            if self._places[number]:
-                return
-            self._make_room(1)
-            start = self._used * self.piece_bytes
-            self._memory.data[start : start + self.piece_bytes] = piece
-            self._used += 1
-            self._places[number] = self._used  # last, as in ``add``
-            _LIMIT.admit(self, self._size_bytes)
-
     def _make_room(self, count: int) -> None:
         if self._used + count <= self._capacity:
             return

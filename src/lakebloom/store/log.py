@@ -18,6 +18,7 @@ results (docs/decisions/0025).
 
 from __future__ import annotations
 
+import os
 import re
 import time
 import uuid
@@ -148,11 +149,25 @@ class Log:
         )
 
     def _follow(self, commit: Commit) -> Commit:
-        while True:
+        while not self._is_absent(entry_path(commit.version + 1)):
             try:
                 commit = self.read(commit.version + 1)
             except NotFoundError:
                 return commit
+        return commit
+
+    def _is_absent(self, path: str) -> bool:
+        """Tell whether a local file is certainly not there. Every question asks, and an error takes much longer."""
+        file = getattr(self._storage, "file", None)  # of local storages, metered ones too
+        if file is None:
+            return False
+        try:
+            os.lstat(file(path))
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return False
 
     def _from_hint(self) -> Commit | None:
         hint = self._hint()

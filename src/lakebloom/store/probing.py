@@ -16,7 +16,8 @@ from lakebloom.sbbf.kernels import portable
 from lakebloom.sbbf.kernels.choose import choose_to_probe
 from lakebloom.sbbf.kernels.single import and_row, and_wide, planes_of, units_of
 from lakebloom.sbbf.layers import in_layer, mix_one
-from lakebloom.tuning import CACHED_ANSWERS, FEW_HASHES, PROBED_BYTES, SINGLE_HASHES
+from lakebloom.store.tiles import rows_of
+from lakebloom.tuning import CACHED_ANSWERS, FEW_HASHES, PROBED_BYTES, PROBED_HASHES, SINGLE_HASHES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,28 +29,70 @@ if TYPE_CHECKING:
     Layers: TypeAlias = Sequence[TileReader]
     IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
-__all__ = ["units_that_hold_any", "which_hold", "which_hold_any", "which_hold_each", "who_holds_what"]
+__all__ = [
+    "keep_holders",
+    "units_that_hold_any",
+    "which_hold",
+    "which_hold_any",
+    "which_hold_by_tile",
+    "which_hold_each",
+    "who_holds_what",
+]
 
 _NONE = np.empty(0, dtype=np.int64)
 
 
 def which_hold(layers: Layers, h: int) -> IntArray:
-    """Return the units of a tile that may contain a value.
+    """Return the units of a tile that may contain a value."""
+    return which_hold_by_tile([layers], h)[0]
 
-    This is the hot path of a lookup: a probe takes a few dozen calls, and each of them counts.
+
+def which_hold_by_tile(tiles: Sequence[Layers], h: int) -> list[IntArray]:
+    """Return for each of some tiles of one storage the units that may contain a value.
+
+    This is the hot path of a lookup. Rows of narrow tiles are read all at once, layer by layer.
     """
-    return _wide(layers, h) if layers[0].layout.is_wide else _narrow(layers, h)
+    found = [_wide(layers, h) if layers[0].layout.is_wide else _NONE for layers in tiles]
+    left = {
+        number: (1 << layers[0].tile.num_units) - 1
+        for number, layers in enumerate(tiles)
+        if not layers[0].layout.is_wide
+    }
+    depth, seen = 0, set[str]()
+    while left:
+        mixed, planes = _single(h, depth)
+        layer_of = [(number, tiles[number][depth]) for number in left]
+        rows = rows_of([(layer, (mixed >> 32) * layer.tile.num_blocks >> 32) for _, layer in layer_of], seen)
+        depth += 1
+        for (number, layer), row in zip(layer_of, rows, strict=True):
+            num_units = layer.tile.num_units
+            among = and_row(row, planes, num_units, left[number])
+            if among and depth < len(tiles[number]):
+                left[number] = among  # only here the next row, which is a request on an object store
+                continue
+            del left[number]
+            if among:
+                found[number] = _numbers(among, num_units)
+    return found
 
 
-def _narrow(layers: Layers, h: int) -> IntArray:
-    num_units = layers[0].tile.num_units
-    left = (1 << num_units) - 1
-    for number, layer in enumerate(layers):
-        mixed, planes = _single(h, number)
-        left = and_row(layer.row((mixed >> 32) * layer.tile.num_blocks >> 32), planes, num_units, left)
-        if not left:
-            return _NONE  # the next row would cost a request on an object store
-    packed = np.frombuffer(left.to_bytes(num_units // 8 + 1, "little"), dtype=np.uint8)
+def keep_holders(members: Sequence[IntArray], tiles: Sequence[Layers], hashes: HashArray, num_units: int) -> BoolArray:
+    """Tell for each unit whether it may contain one of a few values. ``members`` are the units of each tile.
+
+    A unit without a tile may contain anything.
+    """
+    keep: BoolArray = np.ones(num_units, dtype=np.bool_)
+    for units in members:
+        keep[units] = False
+    for h in hashes.tolist():
+        for units, holding in zip(members, which_hold_by_tile(tiles, h), strict=True):
+            if len(holding):
+                keep[units[holding]] = True
+    return keep
+
+
+def _numbers(units: int, num_units: int) -> IntArray:
+    packed = np.frombuffer(units.to_bytes(num_units // 8 + 1, "little"), dtype=np.uint8)
     return np.flatnonzero(np.unpackbits(packed, bitorder="little"))
 
 
@@ -61,11 +104,14 @@ def _wide(layers: Layers, h: int) -> IntArray:
         planes = layer.planes((mixed >> 32) * layer.tile.num_blocks >> 32, numbers)
         if left is None:
             found = and_wide(planes)
-            used = np.flatnonzero(found)
+            used = np.flatnonzero(found != 0)  # of truths, numpy finds them several times as fast
             left = found[used]
         else:
             for plane in planes:
-                left &= plane[used]
+                left &= plane.take(used)
+                still = left != 0
+                if 2 * np.count_nonzero(still) <= len(used):  # each word of a plane is far from the one before
+                    used, left = used[still], left[still]
             used, left = used[left != 0], left[left != 0]
         if not len(used):
             return _NONE
@@ -106,15 +152,54 @@ def _hit(layers: Layers, hashes: HashArray) -> HashArray:
     """Return the units that may contain one of these values, as bits of 64-bit words."""
     everyone = _all_units(layers[0].tile.num_units)
     hit = np.zeros_like(everyone)
-    step = max(1, PROBED_BYTES // everyone.nbytes)
+    step = min(max(1, PROBED_BYTES // everyone.nbytes), PROBED_HASHES)
     for start in range(0, len(hashes), step):
         some = hashes[start : start + step]
+        if _hit_in_memory(layers, some, everyone, hit):
+            if np.array_equal(hit, everyone):
+                break
+            continue
         passed = np.tile(everyone & ~hit, (len(some), 1))  # a unit that was hit is not probed again
         _and_layers(layers, some, passed)
         hit |= np.bitwise_or.reduce(passed, axis=0)
         if np.array_equal(hit, everyone):
             break
     return hit
+
+
+def _hit_in_memory(layers: Layers, hashes: HashArray, everyone: HashArray, hit: HashArray) -> bool:
+    """Add the units that may hold one of these values, if all that is needed of all layers is in memory then.
+
+    False if it does not fit, or where a file is not local: there a layer is read for values that passed those before.
+    """
+    layout, of_layers = layers[0].layout, []
+    mixed: HashArray = np.empty((len(layers), len(hashes)), dtype=np.uint64)
+    for number, layer in enumerate(layers):
+        mixed[number] = in_layer(hashes, number)
+        kept = layer.parts[0].keep(_pieces(layer, mixed[number], 0)) if len(layer.parts) == 1 else None
+        if kept is None:
+            return False
+        of_layers.append(kept)
+    places = np.stack([places for _, places in of_layers])
+    plane_bits = 0 if layout.is_wide else layout.plane_bits
+    memories = [memory for memory, _ in of_layers]
+    _kernels_for(layers, hashes).or_hits(memories, places, 8 * layout.piece_bytes, plane_bits, mixed, everyone, hit)
+    return True
+
+
+def _pieces(layer: TileReader, hashes: HashArray, first_row: int) -> IntArray:
+    """Return the pieces that decide about each hash, [n, 1] of a narrow tile and [n, 8] of a wide one."""
+    rows = (portable.block_numbers(hashes, layer.tile.num_blocks) - first_row)[:, None]
+    if not layer.layout.is_wide:
+        return rows
+    pieces: IntArray = rows * layer.layout.pieces_per_row + portable.plane_numbers(hashes)
+    return pieces
+
+
+def _kernels_for(layers: Layers, hashes: HashArray) -> Kernels:
+    # In numpy, probing one hash in a tile costs about as much as hashing 32 values, plus one for every 16 units.
+    weight = 32 + layers[0].tile.num_units // 16
+    return choose_to_probe(0 if len(hashes) <= FEW_HASHES else weight * len(hashes))
 
 
 def which_hold_each(layers: Layers, hashes: HashArray, slots: IntArray) -> BoolArray:
@@ -162,9 +247,7 @@ def _all_units(num_units: int, slots: IntArray | None = None) -> HashArray:
 
 def _and_layers(layers: Layers, hashes: HashArray, passed: HashArray) -> None:
     """Clear the bits of units, [num_hashes, words], that cannot hold a hash."""
-    # In numpy, probing one hash in a tile costs about as much as hashing 32 values, plus one for every 16 units.
-    weight = 32 + layers[0].tile.num_units // 16
-    kernels = choose_to_probe(0 if len(hashes) <= FEW_HASHES else weight * len(hashes))
+    kernels = _kernels_for(layers, hashes)
     left = np.arange(len(hashes))
     for number, layer in enumerate(layers):
         if number > 0:
@@ -182,10 +265,7 @@ def _and_tile(layer: TileReader, kernels: Kernels, hashes: HashArray, order: Int
         low, high = np.searchsorted(blocks, (part.first_row, part.first_row + part.num_rows))
         for start, end in _windows(blocks[low:high], layout.piece_bytes, is_wide=layout.is_wide):
             some = slice(low + start, low + end)
-            pieces = (blocks[some] - part.first_row)[:, None]
-            if layout.is_wide:
-                pieces = pieces * layout.pieces_per_row + portable.plane_numbers(hashes[some])
-            memory, places = part.many(pieces)
+            memory, places = part.many(_pieces(layer, hashes[some], part.first_row))
             plane_bits = 0 if layout.is_wide else layout.plane_bits
             bits = 8 * layout.piece_bytes
             kernels.and_planes(memory, places, bits, plane_bits, hashes[some], order[some], passed, is_first=is_first)

@@ -25,14 +25,20 @@ from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 from lakebloom.sbbf.filter import Sbbf
 from lakebloom.store.files import corrupt
 from lakebloom.store.page_table import PageTable, PageTableWriter
-from lakebloom.store.probing import units_that_hold_any, which_hold_any, which_hold_each, who_holds_what
+from lakebloom.store.probing import (
+    keep_holders,
+    units_that_hold_any,
+    which_hold_any,
+    which_hold_each,
+    who_holds_what,
+)
 from lakebloom.store.records import SegmentRecord, TileRecord
-from lakebloom.store.some_units import SomeUnits
+from lakebloom.store.some_units import SomeUnits, entirely_null
 from lakebloom.store.tiles import TileReader, write_tile
 from lakebloom.store.unit_bounds import unit_bounds
 from lakebloom.store.unit_columns import NO_TILE, Unit, UnitColumns
 from lakebloom.store.unit_table import UnitTable
-from lakebloom.tuning import SAMPLED_BLOCKS, WIDE_UNITS
+from lakebloom.tuning import SAMPLED_BLOCKS, SINGLE_HASHES, WIDE_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -138,6 +144,7 @@ class Segment:
         self._sized_by_content = config.expected_items is None
         self._rates: dict[ColumnPath, float] = {}
         self._bounds: dict[ColumnPath, UnitBounds] = {}
+        self._entirely_null: dict[ColumnPath, BoolArray | None] = {}
         self._tiles: dict[int, dict[int, list[TileReader]]] = {}
         self._members: dict[tuple[int, int], np.ndarray[Any, np.dtype[np.int64]]] = {}
 
@@ -179,6 +186,12 @@ class Segment:
         """Return the number of NULLs of each unit, and whether it is known."""
         return self.units.null_counts(self._columns[column])
 
+    def entirely_null(self, column: ColumnPath) -> BoolArray | None:
+        """Tell which units have no value but NULL; None if there is no such unit."""
+        if column not in self._entirely_null:
+            self._entirely_null[column] = entirely_null(self.null_counts(column), self.row_counts())
+        return self._entirely_null[column]
+
     def bounds(self, column: ColumnPath) -> UnitBounds:
         """Return the bounds of each unit's values."""
         if column not in self._bounds:
@@ -206,6 +219,9 @@ class Segment:
         for layers in tiles.values():
             if layers[0].tile.num_units == self.num_units:
                 return which_hold_any(layers, hashes)  # one tile has all units
+        if len(hashes) <= SINGLE_HASHES:
+            members = [self.members(column, tile_number) for tile_number in tiles]
+            return keep_holders(members, list(tiles.values()), hashes, self.num_units)
         keep: BoolArray = np.ones(self.num_units, dtype=np.bool_)  # also where a unit has no tile
         for tile_number, layers in tiles.items():
             keep[self.members(column, tile_number)] = which_hold_any(layers, hashes)

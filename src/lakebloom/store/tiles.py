@@ -19,6 +19,7 @@ from lakebloom.errors import NotFoundError, StorageError
 from lakebloom.sbbf.blocks import BITS_PER_BLOCK, WORDS_PER_BLOCK
 from lakebloom.sbbf.distinct import distinct_numbers
 from lakebloom.storage.local.reads import identity
+from lakebloom.storage.several import read_each
 from lakebloom.store.files import corrupt, failure, write_blob
 from lakebloom.store.kept_pieces import KeptPieces
 from lakebloom.store.records import PartRecord, TileRecord
@@ -33,7 +34,16 @@ if TYPE_CHECKING:
 
     IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
-__all__ = ["TileReader", "part_path", "read_rows", "read_tile", "tile_record", "write_part", "write_tile"]
+__all__ = [
+    "TileReader",
+    "part_path",
+    "read_rows",
+    "read_tile",
+    "rows_of",
+    "tile_record",
+    "write_part",
+    "write_tile",
+]
 
 
 def part_path(stem: str, number: int, layer: int, part: int) -> str:
@@ -66,7 +76,7 @@ def tile_record(column: int, number: int, layer: int, num_units: int, parts: Seq
 
 
 class TileReader:
-    """A tile, open for probes. Pieces of local files stay in memory while the file stays the same."""
+    """A tile, open for probes. Planes, and rows that long lists need, stay in memory while a local file is the same."""
 
     def __init__(self, storage: Storage, tile: TileRecord) -> None:
         self.tile = tile
@@ -115,6 +125,21 @@ class TileReader:
         return np.concatenate([part.blocks([(row, 1) for row in own]) for part, own in chosen if own])
 
 
+def rows_of(wanted: Sequence[tuple[TileReader, int]], seen: set[str] | None = None) -> list[memoryview]:
+    """Return one row of each of some narrow tiles, all of one storage. Raises as ``TileReader.row`` does.
+
+    ``seen`` is that of ``read_each``.
+    """
+    parts = [tile.part_of(block) for tile, block in wanted]
+    numbers = [block - part.first_row for part, (_, block) in zip(parts, wanted, strict=True)]
+    requests = [(part.file.path, *part.range_of(number)) for part, number in zip(parts, numbers, strict=True)]
+    try:
+        stored = read_each(parts[0].storage, requests, seen)
+    except StorageError:  # one by one, to find out which it is, and whether it is damage
+        return [part.one(number) for part, number in zip(parts, numbers, strict=True)]
+    return [part.checked(number, row) for part, number, row in zip(parts, numbers, stored, strict=True)]
+
+
 class PartReader:
     """One file of a tile. Pieces are numbered from its first one."""
 
@@ -122,7 +147,7 @@ class PartReader:
         self.first_row, self.num_rows = first_row, part.num_blocks
         self.file = part.file
         self.layout = layout_of(tile.num_units)
-        self._storage = storage
+        self.storage = storage
         self._seed = seed_of(part.file.path, tile.column, tile.number, tile.layer)
         self._first_piece = first_row * self.layout.pieces_per_row
         self._num_pieces = part.num_blocks * self.layout.pieces_per_row
@@ -132,19 +157,24 @@ class PartReader:
         self._known: Callable[[], KeptPieces | None] = lambda: None
 
     def one(self, number: int) -> memoryview:
-        """Return a piece. Raises CorruptIndexError if the file is missing, short or altered."""
-        kept = self._kept()
-        piece = None if kept is None else kept.piece(number)
-        if piece is not None:
-            return piece.data
+        """Return a piece. Raises CorruptIndexError if the file is missing, short or altered.
+
+        It is not kept: to read and check a row of a narrow tile again takes no longer than to find it in a cache.
+        """
+        (stored,) = self._ranges([self.range_of(number)])
+        return self.checked(number, stored)
+
+    def range_of(self, number: int) -> tuple[int, int]:
+        """Return where a piece and its checksum lie in the file: the offset, and how many bytes."""
+        return self.layout.offset(number), self.layout.stored_bytes
+
+    def checked(self, number: int, stored: memoryview) -> memoryview:
+        """Return a piece without the checksum behind it. Raises CorruptIndexError if the two do not fit."""
         # Without arrays: a new key takes most of its time here.
         layout = self.layout
-        (stored,) = self._ranges([(layout.offset(number), layout.stored_bytes)])
         data = stored[: layout.piece_bytes]
         if layout.checksum(data, number + self._first_piece, self._seed) != stored[layout.piece_bytes :]:
             self._wrong(number)
-        if kept is not None:
-            kept.add_one(number, data)
         return data
 
     def some(self, numbers: Sequence[int]) -> list[memoryview]:
@@ -165,17 +195,25 @@ class PartReader:
 
         Positions count in pieces. Behind the last piece there is room for what kernels touch. Raises as ``one`` does.
         """
-        kept = self._kept()
-        if kept is not None:
-            missing = kept.missing(self._with_whole_rows(kept.missing(numbers)))
-            if len(missing) * self.layout.piece_bytes <= KEPT_BYTES // 2:
-                if len(missing):
-                    kept.add(missing, self._read(missing))
-                return kept.all(numbers)
+        found = self.keep(numbers)
+        if found is not None:
+            return found
         distinct, places = distinct_numbers(numbers.reshape(-1))
         memory = np.empty(len(distinct) * self.layout.piece_bytes + SLACK_BYTES, dtype=np.uint8)
         self._read(distinct, memory[:-SLACK_BYTES].reshape(len(distinct), -1))
         return memory, places.reshape(numbers.shape)
+
+    def keep(self, numbers: IntArray) -> tuple[ByteArray, IntArray] | None:
+        """Return the same after adding the pieces to the cache; None if they are not cached or too many."""
+        kept = self._kept()
+        if kept is None:
+            return None
+        missing = kept.missing(self._with_whole_rows(kept.missing(numbers)))
+        if len(missing) * self.layout.piece_bytes > KEPT_BYTES // 2:
+            return None
+        if len(missing):
+            kept.add(missing, self._read(missing))
+        return kept.all(numbers)
 
     def _with_whole_rows(self, missing: IntArray) -> IntArray:
         """Add all planes of rows of which many are wanted: they are read anyway, and the next list wants others."""
@@ -218,7 +256,7 @@ class PartReader:
         if crc32 != self.file.crc32:
             raise corrupt(self.file.path, "a wrong checksum")
         with suppress(StorageError):
-            self._storage.read_ranges(self.file.path, [(self.file.size_bytes, 1)])
+            self.storage.read_ranges(self.file.path, [(self.file.size_bytes, 1)])
             raise corrupt(self.file.path, f"more than {self.file.size_bytes} bytes")
 
     def _check(self, first: int, data: memoryview) -> None:
@@ -275,9 +313,9 @@ class PartReader:
 
     def _ranges(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         try:
-            return self._storage.read_ranges(self.file.path, ranges)
+            return self.storage.read_ranges(self.file.path, ranges)
         except StorageError as error:
-            raise failure(self._storage, self.file, error) from error
+            raise failure(self.storage, self.file, error) from error
 
 
 def _runs(numbers: IntArray, stored_bytes: int) -> Iterator[tuple[int, int]]:

@@ -65,6 +65,14 @@ class UnitBounds(ABC):
         The values are in the type of the bounds.
         """
 
+    def enclosing(self, value: Any) -> BoolArray:
+        """Tell which units may hold a value, given as limits are."""
+        return self.below(value, itself=True) & self.above(value, itself=True)
+
+    def all_enclose(self, values: pa.Array) -> bool:
+        """Tell whether every unit may hold each of some values. False where that takes longer to find out."""
+        return False
+
     def starting_with(self, prefix: bytes) -> BoolArray:
         """Tell which units may hold a string with this prefix. Bounds that are not of strings do not know."""
         return self._all(True)
@@ -113,6 +121,30 @@ class _Numbers(UnitBounds):
         keys = self._keys_of(values)
         units = self._units_holding(np.sort(keys))
         return units, self._covered(keys, among) if len(keys) > 1 else _any(units & among)
+
+    def enclosing(self, value: Any) -> BoolArray:
+        last_low, first_high = self._innermost
+        # Of keys in no order, nearly each is within the bounds of every unit.
+        return self._everyone if last_low < self._key_of(value) < first_high else super().enclosing(value)
+
+    def all_enclose(self, values: pa.Array) -> bool:
+        keys, (last_low, first_high) = self._keys_of(values), self._innermost
+        return bool(len(keys)) and last_low < int(keys.min()) and int(keys.max()) < first_high
+
+    @cached_property
+    def _innermost(self) -> tuple[int, int]:
+        """The greatest lower bound, and the least upper one."""
+        return int(self._low_blocks[1].max(initial=_LEAST)), int(self._high_blocks[0].min(initial=_MOST))
+
+    def _key_of(self, value: Any) -> int:
+        """Return the integer of a value."""
+        return int(value)
+
+    @cached_property
+    def _everyone(self) -> BoolArray:
+        found = self._all(True)
+        found.flags.writeable = False
+        return found
 
     def _keys_of(self, values: pa.Array) -> IntArray:
         return numbers(values, 8)
@@ -174,6 +206,9 @@ class _Floats(_Numbers):
     def _keys_of(self, values: pa.Array) -> IntArray:
         return _float_keys(values, _LEAST)
 
+    def _key_of(self, value: Any) -> int:
+        return _float_key(value)
+
 
 class _Strings(_Numbers):
     """Bounds of bytes. Their integers may be equal where the bytes differ."""
@@ -219,8 +254,7 @@ class _Strings(_Numbers):
     def holding(self, values: pa.Array, among: BoolArray) -> tuple[BoolArray, BoolArray]:
         if len(values) != 1:
             return super().holding(values, among)
-        value = values[0].as_py()
-        units = self.below(value, itself=True) & self.above(value, itself=True)
+        units = self.enclosing(values[0].as_py())
         return units, _any(units & among)
 
     def _keys_of(self, values: pa.Array) -> IntArray:

@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 
     IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
-__all__ = ["NO_TILE", "ColumnFacts", "Unit", "UnitTable"]
+__all__ = ["FEW_UNITS", "NO_TILE", "ColumnFacts", "Unit", "UnitTable"]
+
+FEW_UNITS = 4
+"""Up to so many units are read value by value: whole columns take longer."""
 
 _MAX_ROW_GROUPS = 1 << 22
 _MAX_NUMBER = 1 << 62
@@ -68,14 +71,29 @@ class UnitTable:
 
     def rows(self, names: Sequence[str], wanted: IntArray) -> list[IntArray]:
         """Return these columns of some units, given in ascending order. Null becomes -1."""
+        if 0 < len(wanted) <= FEW_UNITS:
+            each = [[-1 if value is None else value for value in self.row(names, unit)] for unit in wanted.tolist()]
+            return self._possible(names, list(np.array(each, dtype=np.int64).T))
         parts: list[list[IntArray]] = []
         for number, rows in _by_batch(wanted):
             batch = self._units.batch(number)
             parts.append([_filled(batch[name], -1)[rows] for name in names])
         found = [np.concatenate(column) for column in zip(*parts, strict=True)] if parts else [wanted] * len(names)
+        return self._possible(names, found)
+
+    def _possible(self, names: Sequence[str], found: list[IntArray]) -> list[IntArray]:
         if "row_group_count" in names:
             self._require_possible(found[list(names).index("row_group_count")])
         return found
+
+    def row(self, names: Sequence[str], unit: int, column: int | None = None) -> list[Any]:
+        """Return these values of one unit, or these facts about a column in it; null becomes None."""
+        batch = (self._units if column is None else self._facts[column]).batch(unit // ROWS)
+        return [batch[name][unit % ROWS].as_py() for name in names]
+
+    def bound_type(self, column: int) -> pa.DataType:
+        """Return the type in which the bounds of a column are stored."""
+        return self._facts[column].schema.field("min").type
 
     def facts(self, column: int, names: Sequence[str], wanted: IntArray) -> list[pa.Array]:
         """Return these facts about a column in some units, given in ascending order, at least one."""
@@ -117,7 +135,7 @@ class UnitTable:
         """Return the lower and the upper bound of each unit's values, null where it is unknown."""
         if column not in self._bounds:
             batches = [(batch["min"], batch["max"]) for batch in self._facts[column].scan()]
-            kind = self._facts[column].schema.field("min").type
+            kind = self.bound_type(column)
             low, high = zip(*batches, strict=True) if batches else ((), ())
             self._bounds[column] = _concat(low, kind), _concat(high, kind)
         return self._bounds[column]

@@ -170,12 +170,19 @@ def test_very_many_units_are_probed_before_their_bounds(trees: Lake, monkeypatch
     monkeypatch.setattr("lakebloom.store.segments.WIDE_UNITS", 0)
     assert [kept(trees.open(), predicate) for predicate in predicates] == expected
     read: list[int] = []
-    facts = UnitTable.facts
+    facts, row = UnitTable.facts, UnitTable.row
     monkeypatch.setattr(UnitTable, "facts", lambda self, *given: read.append(len(given[-1])) or facts(self, *given))
+    monkeypatch.setattr(UnitTable, "row", lambda self, *given: read.append(given[1]) or row(self, *given))
     monkeypatch.setattr(UnitTable, "bounds", None)
     monkeypatch.setattr(UnitTable, "null_counts", None)
     assert kept(trees.open(), k == 12) == expected[0]
-    assert set(read) == {1}
+    assert len(set(read)) == 1, "one unit, by its number"
+    read.clear()
+    monkeypatch.setattr("lakebloom.store.some_units.FEW_UNITS", 0)
+    monkeypatch.setattr("lakebloom.store.unit_table.FEW_UNITS", 0)
+    monkeypatch.setattr(UnitTable, "row", None)
+    assert kept(trees.open(), k == 12) == expected[0]
+    assert set(read) == {1}, "how many units, by columns"
 
 
 # What it costs

@@ -88,6 +88,33 @@ def test_values_are_found_in_planes_as_in_blocks(kernels: ModuleType, units: int
         assert (passed[others] == before[others]).all()
 
 
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("units", [1, 7, 64, 100, 335, 1000, 2100])
+def test_units_that_hold_one_of_many_values(kernels: ModuleType, units: int, layers: int) -> None:
+    """As if each value were looked for in the blocks of each layer, one after the other."""
+    rng = np.random.default_rng([units, layers])
+    blocks = [blocks_of(5, units, 2 * layer) | blocks_of(5, units, 2 * layer + 1) for layer in range(layers)]
+    hashes = rng.integers(0, 2**64, (layers, 45), dtype=np.uint64)
+    at = rng.integers(0, 5, (layers, 45))
+    wanted = portable.masks(hashes.reshape(-1)).reshape(layers, 45, 1, 8)
+    passed = np.ones((45, units), dtype=bool)
+    for layer in range(layers):
+        passed &= ((blocks[layer][at[layer]] & wanted[layer]) == wanted[layer]).all(axis=2)
+    asked, before = rng.random(64 * -(-units // 64)) < 0.7, rng.random(64 * -(-units // 64)) < 0.1
+    asked[units:] = before[units:] = False
+    for shape, (row_bytes, plane_bits) in enumerate(row_shapes(units)):
+        rows = [np.zeros(5 * row_bytes + SLACK, dtype=np.uint8) for _ in range(layers)]
+        for each, memory in zip(blocks, rows, strict=True):
+            portable.to_planes(each, memory, row_bytes, plane_bits)
+        numbers = np.stack([portable.plane_numbers(of_layer) for of_layer in hashes])
+        places, *bits = (at[..., None], 8 * row_bytes, plane_bits) if shape == 0 else (
+            256 * at[..., None] + numbers, plane_bits, 0)  # fmt: skip
+        of_units, hit = (np.packbits(truths, bitorder="little").view(np.uint64) for truths in (asked, before))
+        kernels.or_hits(rows, np.ascontiguousarray(places), *bits, hashes, of_units, hit)
+        found = np.unpackbits(hit.view(np.uint8), bitorder="little")[:units].astype(bool)
+        assert found.tolist() == (before[:units] | (asked[:units] & passed.any(axis=0))).tolist()
+
+
 @pytest.mark.parametrize("units", UNITS)
 def test_one_value_is_found_as_many_are(units: int) -> None:
     rng = np.random.default_rng(units)

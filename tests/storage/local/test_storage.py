@@ -16,6 +16,7 @@ from lakebloom.storage import open_storage, require_single_winner
 from lakebloom.storage.local import durable
 from lakebloom.storage.local.storage import LocalStorage
 from lakebloom.storage.local.temporary import is_temporary
+from lakebloom.storage.several import read_each
 
 if TYPE_CHECKING:
     from lakebloom.storage import Storage
@@ -284,6 +285,8 @@ def test_no_link_is_followed(storage: Storage, base: Path, tmp_path: Path) -> No
             storage.read(path)
         with pytest.raises(NotFoundError):
             storage.read_ranges(path, [(0, 1)])
+        with pytest.raises(NotFoundError):
+            read_each(storage, [("folder/0", 0, 0), (path, 0, 1)], {"folder"})
     for path in ("linked/part/1", "linked/new", "folder/linked/2", "broken/1"):
         with pytest.raises(StorageError, match="symbolic link"):
             storage.write(path, b"2")

@@ -107,6 +107,8 @@ class Reader:
             table.require_plain(self.options)
             names = snapshot.names if table.snapshot is None else table.record.schema.names
             possible = candidates_of(snapshot, renamed(predicate, names.require), table.record)
+            if table.holds_all:
+                return possible
             return [candidate for candidate in possible if table.may_hold(candidate.file.uri)]
 
         return self.with_newest(found)
@@ -161,7 +163,7 @@ def candidate_table(candidates: list[Candidate]) -> pa.Table:
     # Not with pa.array, which loads pandas if it is installed: that takes longer than the query.
     ends = [0, *accumulate(len(candidate.row_groups) for candidate in candidates)]
     groups = [group for candidate in candidates for group in candidate.row_groups]
-    return pa.table(
+    return pa.Table.from_arrays(
         [
             plain_array([_shown_path(candidate.file.uri) for candidate in candidates], pa.string()),
             plain_array([candidate.row_start for candidate in candidates], pa.int64()),

@@ -17,12 +17,12 @@ doubles, where 2^53 equals 2^53 + 1. It also includes a number beyond the column
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-import lakebloom.arrow_compute as pc
 from lakebloom.errors import UnsupportedTypeError
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.rows.decimals import decimal_array, rescaled
@@ -33,10 +33,13 @@ from lakebloom.sbbf.kernels.single import hash_one
 from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.store.min_max import stored_values
 from lakebloom.tables.columns import arrow_type
+from lakebloom.tables.file_columns import whole_numbers
 from lakebloom.tuning import SHORT_BYTES
 
 if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import HashArray
+
+    IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
 __all__ = ["Probes", "to_array", "to_hash", "to_hashes", "to_probes", "why_kept"]
 
@@ -47,12 +50,34 @@ _TEXTS = frozenset({"string", "binary"})
 _INTEGERS = {"smallint": 16, "int": 32, "bigint": 64}
 
 
-class Probes(NamedTuple):
-    """Distinct values to look for."""
+class Probes:
+    """Distinct values to look for, in the type of bounds (``store.min_max``)."""
 
-    hashes: HashArray
-    values: pa.Array
-    """The value of each hash, in the type of bounds (``store.min_max``)."""
+    def __init__(
+        self,
+        hashes: HashArray,
+        given: pa.Array = None,
+        places: IntArray | None = None,
+        *,
+        single: int | bytes | None = None,
+    ) -> None:
+        """``places`` are those of the value of each hash among the given ones. A single value may be by itself."""
+        self.hashes = hashes
+        self.single = single
+        """The only value, if it is by itself; then there is no array."""
+        self._given, self._places = given, places
+
+    @cached_property
+    def values(self) -> pa.Array:
+        """The value of each hash. Made when it is needed: of a million values it takes as long as to hash them."""
+        return self._given if self._places is None else self._given.take(whole_numbers(self._places))
+
+    def some_values(self, most: int) -> pa.Array:
+        """Return at most so many of the values, from all over."""
+        if self._places is None:
+            return self._given[:most]
+        step = -(-len(self._places) // most)
+        return self._given.take(whole_numbers(self._places[::step]))
 
 
 def to_probes(literals: Sequence[Literal], column_type: str) -> Probes | None:
@@ -63,18 +88,16 @@ def to_probes(literals: Sequence[Literal], column_type: str) -> Probes | None:
         plain = _plain_bytes(literals[0], column_type)
         if plain is not None:
             hashes = np.array([hash_one(plain)], dtype=np.uint64)
-            is_text = column_type in _TEXTS
-            value = plain if is_text else literals[0].decoded()
-            return Probes(hashes, plain_array([value], pa.binary() if is_text else pa.int64()))
+            return Probes(hashes, single=plain if column_type in _TEXTS else int(literals[0].decoded()))
     converted = _arrays(literals, column_type)
     if converted is None:
         return None
     hashes, first = _distinct(np.concatenate([hash_array(array)[0] for array in converted]))
     values = pa.concat_arrays([stored_values(array) for array in converted])
-    return Probes(hashes, pc.take(values, pa.Array.from_buffers(pa.int64(), len(first), [None, pa.py_buffer(first)])))
+    return Probes(hashes, values, first)
 
 
-def _distinct(hashes: HashArray) -> tuple[HashArray, np.ndarray[Any, np.dtype[np.int64]]]:
+def _distinct(hashes: HashArray) -> tuple[HashArray, IntArray]:
     """Return the distinct hashes, ascending, and where each was found. Of a million, ``np.unique`` takes longer."""
     order = np.argsort(hashes)
     ordered = hashes[order]
@@ -140,9 +163,10 @@ def _arrays(literals: Sequence[Literal], column_type: str) -> list[pa.Array] | N
         target = arrow_type(column_type)
     except UnsupportedTypeError:
         return None
-    by_type: dict[str, list[Any]] = {name: [] for name in dict.fromkeys([literal.type for literal in literals])}
-    for name, values in by_type.items():
-        values += [literal.value for literal in literals if literal.type == name]
+    names = dict.fromkeys([literal.type for literal in literals])
+    by_type: dict[str, list[Any]] = {
+        name: [literal.value for literal in literals if len(names) == 1 or literal.type == name] for name in names
+    }
     if any(None in values for values in by_type.values()):  # callers leave out NULL, which equals nothing
         return None
     arrays = [

@@ -35,14 +35,14 @@ from lakebloom.predicate.prune.normalise import (
     OneOf,
     normalise,
 )
-from lakebloom.predicate.prune.unit_filters import BoolArray, UnitBounds, UnitFacts, UnitFilters, WideFilters
+from lakebloom.predicate.prune.unit_filters import BoolArray, HashArray, UnitBounds, UnitFacts, UnitFilters, WideFilters
 from lakebloom.predicate.prune.units import Units
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.spark_types import Kind, spark_type
 from lakebloom.predicate.sql.text import to_text
 from lakebloom.predicate.tree import Predicate
 from lakebloom.tables.columns import ColumnPath
-from lakebloom.tuning import FEW_HASHES
+from lakebloom.tuning import FEW_HASHES, MANY_VALUES, SAMPLED_VALUES
 
 __all__ = ["Pruned", "Pruner", "Resolver", "Unused", "Used", "can_match", "exact_name"]
 
@@ -323,10 +323,10 @@ class _Pruning:
                 counts, known = self._filters.null_counts(plan.column)
                 return _Answer(open_units - Units.where(known & (counts == 0)), nothing)
             case HoldsValue():
-                return _Answer(open_units - _entirely_null(self._filters, plan.column), nothing)
+                return _Answer(open_units - _entirely_null(self._filters, plan.column, open_units.num_units), nothing)
         if plan.probes is not None and self._is_cheap(plan, plan.probes) and (wide := self._filters.wide) is not None:
             return self._probe_first(plan, plan.probes, open_units, wide)
-        possible = open_units - _entirely_null(self._filters, plan.column)
+        possible = open_units - _entirely_null(self._filters, plan.column, open_units.num_units)
         bounds = self._filters.bounds(plan.column) if possible else None
         if plan.probes is not None:
             return self._probe(plan, plan.probes, possible, bounds)
@@ -340,9 +340,8 @@ class _Pruning:
         """Look for values, first in the bounds of units and then in their filters."""
         kept, by_bounds, hashes = possible, Units.none(possible.num_units), probes.hashes
         if bounds is not None:
-            inside, covered = bounds.holding(probes.values, possible.truths)
-            kept, hashes = possible & Units.where(inside), hashes if covered.all() else hashes[covered]
-            by_bounds = possible - Units.where(inside)
+            inside, hashes = _within(bounds, probes, possible)
+            kept, by_bounds = possible & inside, possible - inside
         false_positives = self._false_positives(plan.column, len(hashes))
         if not kept:
             return _Answer(kept, by_bounds)
@@ -362,18 +361,29 @@ class _Pruning:
         kept, outside = passed, passed[:0]
         if len(passed):
             facts = wide.some(passed)
-            possible = Units(len(passed)) - _entirely_null(facts, plan.column)
+            possible = Units(len(passed)) - _entirely_null(facts, plan.column, len(passed))
             bounds = facts.bounds(plan.column)
             inside = possible
             if bounds is not None:
-                inside = possible & Units.where(bounds.holding(probes.values, possible.truths)[0])
+                inside = possible & _within(bounds, probes, possible)[0]
             kept, outside = passed[inside.numbers], passed[(possible - inside).numbers]
         expected = len(open_units) * self._false_positives(plan.column, len(probes.hashes))
         return _Answer(Units.numbered(count, kept), Units.numbered(count, outside), expected)
 
 
-def _entirely_null(facts: UnitFacts, column: ColumnPath) -> Units:
-    counts, known = facts.null_counts(column)
-    rows = facts.row_counts()
-    only_nulls: BoolArray = counts == rows
-    return Units.where(known & (rows >= 0) & only_nulls) if only_nulls.any() else Units.none(len(rows))
+def _within(bounds: UnitBounds, probes: Probes, possible: Units) -> tuple[Units, HashArray]:
+    """Return the units whose bounds enclose one of some values, and the hashes of values that a possible unit may hold.
+
+    Where no unit is left, the hashes do not matter.
+    """
+    if probes.single is not None:
+        return Units.where(bounds.enclosing(probes.single)), probes.hashes
+    if len(probes.hashes) >= MANY_VALUES and bounds.all_enclose(probes.some_values(SAMPLED_VALUES)):
+        return Units(possible.num_units), probes.hashes  # then hardly any of the others is outside of all units
+    inside, covered = bounds.holding(probes.values, possible.truths)
+    return Units.where(inside), probes.hashes if covered.all() else probes.hashes[covered]
+
+
+def _entirely_null(facts: UnitFacts, column: ColumnPath, num_units: int) -> Units:
+    found = facts.entirely_null(column)
+    return Units.none(num_units) if found is None else Units.where(found)

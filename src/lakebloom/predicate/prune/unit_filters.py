@@ -21,6 +21,9 @@ class UnitFacts(Protocol):
     def null_counts(self, column: ColumnPath) -> tuple[IntArray, BoolArray]:
         """Return the number of NULLs, and whether it is known. A leaf is NULL if a struct around it is."""
 
+    def entirely_null(self, column: ColumnPath) -> BoolArray | None:
+        """Tell which units are known to have no value but NULL; None if there is no such unit."""
+
     def bounds(self, column: ColumnPath) -> UnitBounds | None:
         """Return the bounds of the values of each unit; None if none are known."""
 

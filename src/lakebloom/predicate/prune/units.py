@@ -36,7 +36,7 @@ class Units:
     @classmethod
     def where(cls, truths: BoolArray) -> Units:
         """Return the units for which an array has True."""
-        return cls(len(truths), truths)
+        return cls(len(truths), None if truths.all() else truths)
 
     @classmethod
     def numbered(cls, num_units: int, numbers: IntArray) -> Units:
@@ -92,6 +92,8 @@ class Units:
     def __sub__(self, other: Units) -> Units:
         if other._is_empty:
             return self
+        if other._are_all:
+            return Units.none(self.num_units)
         if self._numbers is not None:
             return Units(self.num_units, numbers=self._numbers[~other._contains(self._numbers)])
         return Units(self.num_units, ~other.truths if self._are_all else self.truths & ~other.truths)

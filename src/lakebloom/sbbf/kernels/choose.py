@@ -75,6 +75,22 @@ class Kernels(Protocol):
         of them. Behind the last plane 16 bytes may be read.
         """
 
+    def or_hits(
+        self,
+        rows: Sequence[ByteArray],
+        places: OffsetArray,
+        piece_bits: int,
+        plane_bits: int,
+        hashes: HashArray,
+        units: HashArray,
+        hit: HashArray,
+    ) -> None:
+        """Set the bits in ``hit`` of those of some ``units`` that pass all layers for at least one hash.
+
+        ``rows`` is the memory of each layer, and ``hashes`` are those of the same values in each of them, [layers, n];
+        ``places``, [layers, n, 1 or 8], and the numbers of bits are as for ``and_planes``.
+        """
+
     def crc32_of_pieces(self, pieces: ByteArray, size: int, numbers: OffsetArray, seed: int, out: WordArray) -> None:
         """Compute zlib's CRC-32 of the first ``size`` bytes of each row, behind its number in 8 bytes.
 

@@ -26,7 +26,7 @@ from lakebloom.sbbf.kernels.intrinsics import (
     load_u64,
     prefetch_block,
 )
-from lakebloom.sbbf.kernels.planes_compiled import and_planes, from_planes, to_planes
+from lakebloom.sbbf.kernels.planes_compiled import and_planes, from_planes, or_hits, to_planes
 from lakebloom.sbbf.kernels.xxh64 import PRIMES
 from lakebloom.tuning import PREFETCHED_VALUES
 
@@ -45,6 +45,7 @@ __all__ = [
     "hash_offsets",
     "hash_views",
     "insert",
+    "or_hits",
     "to_planes",
 ]
 

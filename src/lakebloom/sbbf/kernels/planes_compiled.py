@@ -16,13 +16,15 @@ import numpy as np
 from lakebloom.sbbf.blocks import SALTS
 from lakebloom.sbbf.kernels.addresses import address, writable
 from lakebloom.sbbf.kernels.cache import kernel
-from lakebloom.sbbf.kernels.intrinsics import load_u8, load_u64, or_u64, store_u8, store_u64
+from lakebloom.sbbf.kernels.intrinsics import load_u8, load_u64, or_u64, prefetch_block, store_u8, store_u64
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lakebloom.sbbf.kernels import ByteArray, HashArray, OffsetArray, WordArray
 
 _INT, _ORDER, _HASHES = numba.int64, numba.int64[::1], numba.uint64[::1]
-_PLACES, _PASSED = numba.int64[:, ::1], numba.uint64[:, ::1]
+_PLACES, _PASSED, _ALL_PLACES = numba.int64[:, ::1], numba.uint64[:, ::1], numba.int64[:, :, ::1]
 _SALTS = np.array(SALTS, dtype=np.uint64)
 _U64, _I64 = np.uint64, np.int64
 _ALL = np.uint64(2**64 - 1)
@@ -33,6 +35,9 @@ _D7, _D14, _D28 = _DIAGONALS
 
 _FEW = 32
 """Up to so many filters squares of 8 are quicker: most of a larger one would be empty."""
+
+_AT_ONCE = 16
+"""Values whose planes are fetched before they are touched."""
 
 _inline = numba.njit(inline="always", error_model="numpy")
 
@@ -183,21 +188,79 @@ def _and_sparse(rows, starts, passed, i):  # type: ignore[no-untyped-def]
         passed[i, word] = left
 
 
+@_inline
+def _find_planes(places, n, one_piece, piece_bits, plane_bits, h, starts, i):  # type: ignore[no-untyped-def]
+    """Set the bit at which each plane of a hash begins; return 0 if all of them begin with a byte."""
+    key = h & _U64(0xFFFFFFFF)
+    misaligned = _I64(0)
+    for word in range(8):
+        plane = 32 * word + _I64(((key * _SALTS[word]) & _U64(0xFFFFFFFF)) >> _U64(27))
+        starts[i, word] = places[n, 0 if one_piece else word] * piece_bits + plane * plane_bits
+        misaligned |= starts[i, word] & 7
+    return misaligned
+
+
+@_inline
+def _fetch(rows, starts, i, size):  # type: ignore[no-untyped-def]
+    """Bring the beginnings of eight planes of so many bytes nearer: each cache line of them is a miss."""
+    for word in range(8):
+        at = rows + (starts[i, word] >> 3)
+        first, last = at >> 6, (at + size - 1) >> 6
+        for line in range(first, min(last, first + 3) + 1):
+            prefetch_block(_I64(0), 2 * line)  # blocks of half a line, from the beginning of memory on
+
+
 @kernel(_INT, _PLACES, _INT, _INT, _HASHES, _ORDER, _PASSED, _INT)
 def _and_planes(rows, places, piece_bits, plane_bits, hashes, order, passed, dense):  # type: ignore[no-untyped-def]
-    starts = np.empty(8, np.int64)
+    starts = np.empty((1, 8), np.int64)
     one_piece = places.shape[1] == 1
     for n in range(order.size):
-        key = hashes[n] & _U64(0xFFFFFFFF)
-        misaligned = _I64(0)
-        for word in range(8):
-            plane = 32 * word + _I64(((key * _SALTS[word]) & _U64(0xFFFFFFFF)) >> _U64(27))
-            starts[word] = places[n, 0 if one_piece else word] * piece_bits + plane * plane_bits
-            misaligned |= starts[word] & 7
+        misaligned = _find_planes(places, n, one_piece, piece_bits, plane_bits, hashes[n], starts, 0)
         if dense and misaligned == 0:
-            _and_dense(rows, starts, passed, order[n])
+            _and_dense(rows, starts[0], passed, order[n])
         else:
-            _and_sparse(rows, starts, passed, order[n])
+            _and_sparse(rows, starts[0], passed, order[n])
+
+
+@kernel(_ORDER, _ALL_PLACES, _INT, _INT, _PASSED, _HASHES, _HASHES)
+def _or_hits(rows, places, piece_bits, plane_bits, hashes, units, hit):  # type: ignore[no-untyped-def]
+    words, one_piece = hit.size, places.shape[2] == 1
+    starts, left = np.empty((_AT_ONCE, 8), np.int64), np.empty((_AT_ONCE, words), np.uint64)
+    chosen, misaligned = np.empty(_AT_ONCE, np.int64), np.empty(_AT_ONCE, np.int64)
+    for first in range(0, hashes.shape[1], _AT_ONCE):
+        count = min(_AT_ONCE, hashes.shape[1] - first)
+        for i in range(count):
+            chosen[i] = first + i
+            for word in range(words):
+                left[i, word] = units[word] & ~hit[word]
+        for layer in range(hashes.shape[0]):
+            for i in range(count):
+                n = chosen[i]
+                h = hashes[layer, n]
+                misaligned[i] = _find_planes(places[layer], n, one_piece, piece_bits, plane_bits, h, starts, i)
+                _fetch(rows[layer], starts, i, 8 * words)
+            alive = 0
+            for i in range(count):
+                if layer == 0 and misaligned[i] == 0:
+                    _and_dense(rows[layer], starts[i], left, i)
+                else:
+                    _and_sparse(rows[layer], starts[i], left, i)
+                some = _U64(0)
+                for word in range(words):
+                    some |= left[i, word]
+                if some != _U64(0):
+                    chosen[alive] = chosen[i]
+                    for word in range(words):
+                        left[alive, word] = left[i, word]
+                    alive += 1
+            count = alive
+        rest = _U64(0)
+        for word in range(words):
+            for i in range(count):
+                hit[word] |= left[i, word]
+            rest |= units[word] & ~hit[word]
+        if rest == _U64(0):
+            return
 
 
 def to_planes(blocks: WordArray, rows: ByteArray, row_bytes: int, plane_bits: int) -> None:
@@ -236,3 +299,17 @@ def and_planes(
         passed,
         int(is_first),
     )
+
+
+def or_hits(
+    rows: Sequence[ByteArray],
+    places: OffsetArray,
+    piece_bits: int,
+    plane_bits: int,
+    hashes: HashArray,
+    units: HashArray,
+    hit: HashArray,
+) -> None:
+    """Add the units that may hold one of some hashes; see ``Kernels.or_hits``."""
+    addresses = np.array([address(memory) for memory in rows], dtype=np.int64)
+    _or_hits(addresses, places, piece_bits, plane_bits, hashes, units, hit)

@@ -11,11 +11,11 @@ from lakebloom.sbbf.blocks import BITS_PER_BLOCK, BYTES_PER_BLOCK, SALTS
 from lakebloom.tuning import GATHERED_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from lakebloom.sbbf.kernels import ByteArray, HashArray, OffsetArray, WordArray
 
-__all__ = ["and_planes", "crc32_of_pieces", "from_planes", "plane_numbers", "to_planes"]
+__all__ = ["and_planes", "crc32_of_pieces", "from_planes", "or_hits", "plane_numbers", "to_planes"]
 
 _SHORT_PLANE = 512
 """Planes of up to so many bytes are gathered for many values at once; longer ones are quicker one by one."""
@@ -79,6 +79,28 @@ def and_planes(
             # The rest of each byte is in the next one. A shift by 8 gives 0 in numpy as well.
             planes = (planes >> shifts) | (rows[at + np.arange(1, size + 1)] << (np.uint8(8) - shifts))
         passed[order[some]] &= np.bitwise_and.reduce(planes, axis=1).view("<u8")
+
+
+def or_hits(
+    rows: Sequence[ByteArray],
+    places: OffsetArray,
+    piece_bits: int,
+    plane_bits: int,
+    hashes: HashArray,
+    units: HashArray,
+    hit: HashArray,
+) -> None:
+    """Add the units that may hold one of some hashes; see ``Kernels.or_hits``."""
+    step = max(1, GATHERED_BYTES // units.nbytes)
+    for start in range(0, hashes.shape[1], step):
+        left = np.arange(start, min(start + step, hashes.shape[1]))
+        passed = np.tile(units & ~hit, (len(left), 1))
+        for layer, memory in enumerate(rows):
+            of_layer = places[layer, left], piece_bits, plane_bits, hashes[layer, left]
+            and_planes(memory, *of_layer, np.arange(len(left)), passed, is_first=layer == 0)
+            still = passed.any(axis=1)
+            left, passed = left[still], passed[still]
+        hit |= np.bitwise_or.reduce(passed, axis=0)
 
 
 def _and_long(rows: ByteArray, starts: OffsetArray, order: OffsetArray, passed: HashArray) -> None:

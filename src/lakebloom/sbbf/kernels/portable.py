@@ -11,7 +11,14 @@ import numpy as np
 
 from lakebloom.sbbf.blocks import SALTS
 from lakebloom.sbbf.distinct import runs
-from lakebloom.sbbf.kernels.planes_portable import and_planes, crc32_of_pieces, from_planes, plane_numbers, to_planes
+from lakebloom.sbbf.kernels.planes_portable import (
+    and_planes,
+    crc32_of_pieces,
+    from_planes,
+    or_hits,
+    plane_numbers,
+    to_planes,
+)
 from lakebloom.sbbf.kernels.single import hash_one
 from lakebloom.sbbf.kernels.xxh64 import PRIMES
 from lakebloom.tuning import FEW_VALUES, GATHERED_BYTES, SHORT_BYTES
@@ -34,6 +41,7 @@ __all__ = [
     "hash_views",
     "insert",
     "masks",
+    "or_hits",
     "plane_numbers",
     "to_planes",
 ]

@@ -27,15 +27,15 @@ def plain_array(values: Sequence[Any] | np.ndarray[Any, Any], kind: pa.DataType)
     (['a', 'bc'], [-1])
     """
     if pt.is_string(kind) or pt.is_binary(kind) or pt.is_large_binary(kind):
-        parts = _encoded(values)
-        if len(parts) == 1 and len(parts[0]) <= _MAX_BYTES:
-            ends = struct.pack("<qq" if pt.is_large_binary(kind) else "<ii", 0, len(parts[0]))
-            return pa.Array.from_buffers(kind, 1, [None, pa.py_buffer(ends), pa.py_buffer(parts[0])])
-        offsets = np.zeros(len(parts) + 1, dtype=np.int64)
-        np.cumsum(list(map(len, parts)), out=offsets[1:])
-        if pt.is_large_binary(kind) or offsets[-1] <= _MAX_BYTES:
+        data, parts = _joined(values)
+        if len(parts) == 1 and len(data) <= _MAX_BYTES:
+            ends = struct.pack("<qq" if pt.is_large_binary(kind) else "<ii", 0, len(data))
+            return pa.Array.from_buffers(kind, 1, [None, pa.py_buffer(ends), pa.py_buffer(data)])
+        if pt.is_large_binary(kind) or len(data) <= _MAX_BYTES:
+            offsets = np.zeros(len(parts) + 1, dtype=np.int64)
+            np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)), out=offsets[1:])
             width = np.int64 if pt.is_large_binary(kind) else np.int32
-            buffers = [None, pa.py_buffer(offsets.astype(width, copy=False)), pa.py_buffer(b"".join(parts))]
+            buffers = [None, pa.py_buffer(offsets.astype(width, copy=False)), pa.py_buffer(data)]
             return pa.Array.from_buffers(kind, len(parts), buffers)
     if pt.is_signed_integer(kind):
         numbers = np.array(values, dtype=f"<i{kind.bit_width // 8}")
@@ -43,8 +43,13 @@ def plain_array(values: Sequence[Any] | np.ndarray[Any, Any], kind: pa.DataType)
     return pa.array(values, type=kind)
 
 
-def _encoded(values: Sequence[Any] | np.ndarray[Any, Any]) -> list[bytes]:
+def _joined(values: Sequence[Any] | np.ndarray[Any, Any]) -> tuple[bytes, Sequence[Any] | np.ndarray[Any, Any]]:
+    """Return all values one behind the other, and values that have the lengths of their bytes."""
     try:
-        return list(map(str.encode, values))
+        text = "".join(values)
+        if text.isascii():  # then a text has as many bytes as characters
+            return text.encode(), values
+        parts = list(map(str.encode, values))
     except TypeError:  # bytes, or both
-        return [value.encode() if isinstance(value, str) else bytes(value) for value in values]
+        parts = [value.encode() if isinstance(value, str) else bytes(value) for value in values]
+    return b"".join(parts), parts

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from lakebloom.storage.buffers import Views
 
-__all__ = ["FileIdentity", "identity", "read_parts", "read_whole"]
+__all__ = ["FileIdentity", "identity", "read_one_part_each", "read_parts", "read_whole"]
 
 FileIdentity: TypeAlias = tuple[int, int, int, int, int]
 # Do not wait for a pipe among the files, and do not follow a link.
@@ -65,6 +65,27 @@ def read_parts(file: str, ranges: Sequence[tuple[int, int]]) -> Views:
         raise _translated(error, file) from error
     for (offset, length), view in zip(ranges, views, strict=True):
         check_length(file, offset, length, len(view))
+    return views
+
+
+def read_one_part_each(parts: Sequence[tuple[str, int, int]]) -> Views:
+    """Return the bytes of each (file, offset, length), none of them long. Raises StorageError.
+
+    What a file is, is not looked at: a pipe or a directory cannot be read, and bytes of a device fail their checksum.
+    """
+    views: Views = []
+    file = ""
+    try:
+        for file, offset, length in parts:
+            descriptor = os.open(file, _FLAGS)
+            try:
+                data = os.pread(descriptor, length, offset)
+            finally:
+                os.close(descriptor)
+            check_length(file, offset, length, len(data))
+            views.append(memoryview(data))
+    except (OSError, MemoryError) as error:
+        raise _translated(error, file) from error
     return views
 
 

@@ -13,10 +13,12 @@ A text with one of ``{}[]*?\`` in it is a pattern, as Spark has it: `escape` wri
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 from typing import NoReturn
 
 from lakebloom.errors import InvalidArgumentError
+from lakebloom.tuning import CACHED_ANSWERS
 
 __all__ = ["compile_component", "escape", "expand_braces", "fixed_part", "is_glob", "unescape"]
 
@@ -47,6 +49,7 @@ def unescape(component: str) -> str | None:
     return None if re.search(r"[{\[*?\\]", plain) else re.sub(r"\\(.)", r"\1", component, flags=re.DOTALL)
 
 
+@lru_cache(maxsize=CACHED_ANSWERS)  # each question asks for that of its table
 def fixed_part(pattern: str) -> str:
     r"""Return the directory below which everything lies that a pattern matches, or the only path it matches.
 

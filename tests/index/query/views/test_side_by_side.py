@@ -126,6 +126,31 @@ def test_a_tile_that_does_not_fit_its_units_is_an_error(storage: Storage) -> Non
         whole.might_contain_any(COLUMN, hashes_of(0, 1))
 
 
+@pytest.mark.parametrize("damage", ["missing", "short", "altered", "exchanged", "a directory"])
+def test_damage_to_one_of_the_tiles_is_noticed(storage: Storage, tmp_path: Path, damage: str) -> None:
+    segments = segments_of(storage, [{7: 5, 30: 3}, {7: 5}], layers=1)
+    whole = SideBySide.of(segments)
+    assert whole is not None
+    h = hashes_of(0, 1)
+    assert whole.might_contain_any(COLUMN, h)[0]
+    first, second = (tmp_path / "index" / each.record.tiles[0].parts[0].file.path for each in segments)
+    data = bytearray(second.read_bytes())
+    if damage == "altered":
+        second.write_bytes(bytes(byte ^ 1 for byte in data))
+    elif damage == "short":
+        second.write_bytes(data[:20])
+    elif damage == "exchanged":
+        second.write_bytes(first.read_bytes())
+    else:
+        second.unlink()
+        if damage == "a directory":
+            second.mkdir()
+    with pytest.raises(errors.CorruptIndexError, match=second.name):
+        whole.might_contain_any(COLUMN, h)
+    with pytest.raises(errors.CorruptIndexError, match=second.name):
+        segments[1].might_contain_any(COLUMN, h)
+
+
 @given(st.integers(0, 2**64 - 1))
 def test_one_hash_is_mixed_as_many_are(h: int) -> None:
     assert mix_one(h) == mix(np.array([h], dtype=np.uint64))[0]

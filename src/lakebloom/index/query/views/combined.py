@@ -19,6 +19,7 @@ from lakebloom.index.query.views.file_bounds import FileBounds
 from lakebloom.predicate.tree import And, Not, Or, operands
 from lakebloom.predicate.tree import columns as columns_of
 from lakebloom.sbbf.hashing.buffers import numbers
+from lakebloom.store.some_units import entirely_null
 from lakebloom.tables.file_columns import FileColumns, text_scalar, whole_numbers
 from lakebloom.tables.file_matching import ABSENT
 
@@ -117,6 +118,10 @@ class Together:
             np.add.at(counts, of_units[current], counted[current])
             known[of_units[current & ~is_known]] = False
         return counts, known
+
+    def entirely_null(self, column: ColumnPath) -> BoolArray | None:
+        """Tell which files have no value but NULL; None if there is no such file."""
+        return entirely_null(self.null_counts(column), self.row_counts())
 
     def bounds(self, column: ColumnPath) -> UnitBounds:
         """Return the bounds of each file, which are those of its units."""

@@ -37,6 +37,10 @@ class FileBounds(UnitBounds):
         """Tell which files may hold a value above the limit, or the limit itself."""
         return self._of_files([bounds.above(limit, itself=itself) for bounds, _ in self._segments])
 
+    def enclosing(self, value: Any) -> BoolArray:
+        """Tell which files may hold a value."""
+        return self._of_files([bounds.enclosing(value) for bounds, _ in self._segments])
+
     def starting_with(self, prefix: bytes) -> BoolArray:
         """Tell which files may hold a string with this prefix."""
         return self._of_files([bounds.starting_with(prefix) for bounds, _ in self._segments])

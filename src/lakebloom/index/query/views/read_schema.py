@@ -134,6 +134,12 @@ class _FactsAsRead:
             return counts, np.zeros_like(known)
         return counts, known & ~self._may_be_missing(column) if self.schema.has_default(column) else known
 
+    def entirely_null(self, column: ColumnPath) -> BoolArray | None:
+        """Tell which units have no value but NULL; None if there is no such unit, or none is known."""
+        if self.schema.format in TEXT_FORMATS or self.schema.has_default(column):
+            return None  # NULLs are not known of text files, nor where all of a column may be missing
+        return self._facts.entirely_null(column)
+
     def bounds(self, column: ColumnPath) -> UnitBounds | None:
         """Return the bounds of each unit. A unit that may lack the column has none, as all that was read is NULL."""
         return self._facts.bounds(column)

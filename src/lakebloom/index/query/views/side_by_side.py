@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from lakebloom.store.probing import which_hold
+from lakebloom.store.probing import keep_holders
+from lakebloom.store.some_units import entirely_null
 from lakebloom.store.unit_bounds import unit_bounds
 from lakebloom.tuning import SIDE_BY_SIDE_UNITS, SINGLE_HASHES
 
@@ -36,9 +37,11 @@ class SideBySide:
     def __init__(self, segments: Sequence[Segment]) -> None:
         self._segments = segments
         self._starts = [0, *accumulate(segment.num_units for segment in segments)]
-        self._tiles: dict[ColumnPath, list[tuple[IntArray, list[TileReader]]]] = {}
+        self._tiles: dict[ColumnPath, tuple[list[IntArray], list[list[TileReader]]]] = {}
         self._null_counts: dict[ColumnPath, tuple[IntArray, BoolArray]] = {}
         self._bounds: dict[ColumnPath, UnitBounds] = {}
+        self._entirely_null: dict[ColumnPath, BoolArray | None] = {}
+        self._rates: dict[ColumnPath, float] = {}
 
     @classmethod
     def of(cls, segments: Sequence[Segment]) -> SideBySide | None:
@@ -70,8 +73,10 @@ class SideBySide:
 
     def false_positive_rate(self, column: ColumnPath) -> float:
         """Return the mean rate at which a unit seems to contain a value that it does not."""
-        rates = [segment.false_positive_rate(column) * segment.num_units for segment in self._segments]
-        return sum(rates) / max(1, self.num_units)
+        if column not in self._rates:
+            rates = [segment.false_positive_rate(column) * segment.num_units for segment in self._segments]
+            self._rates[column] = sum(rates) / max(1, self.num_units)
+        return self._rates[column]
 
     def row_counts(self) -> IntArray:
         """Return the number of rows of each unit."""
@@ -88,6 +93,12 @@ class SideBySide:
             self._null_counts[column] = np.concatenate(counts), np.concatenate(known)
         return self._null_counts[column]
 
+    def entirely_null(self, column: ColumnPath) -> BoolArray | None:
+        """Tell which units have no value but NULL; None if there is no such unit."""
+        if column not in self._entirely_null:
+            self._entirely_null[column] = entirely_null(self.null_counts(column), self.row_counts())
+        return self._entirely_null[column]
+
     def bounds(self, column: ColumnPath) -> UnitBounds:
         """Return the bounds of each unit's values."""
         if column not in self._bounds:
@@ -99,19 +110,15 @@ class SideBySide:
         """Tell for each unit whether it may contain a value with one of these distinct hashes."""
         if len(hashes) > SINGLE_HASHES:
             return np.concatenate([segment.might_contain_any(column, hashes) for segment in self._segments])
-        keep: BoolArray = np.ones(self.num_units, dtype=np.bool_)  # also for a unit without a tile
-        for units, layers in self._tiles_of(column):
-            keep[units] = False
-            for h in hashes.tolist():
-                keep[units[which_hold(layers, h)]] = True
-        return keep
+        return keep_holders(*self._tiles_of(column), hashes, self.num_units)
 
-    def _tiles_of(self, column: ColumnPath) -> list[tuple[IntArray, list[TileReader]]]:
-        """Return all tiles, with the numbers of their units."""
+    def _tiles_of(self, column: ColumnPath) -> tuple[list[IntArray], list[list[TileReader]]]:
+        """Return the numbers of the units of each tile, and the tiles."""
         if column not in self._tiles:
-            self._tiles[column] = [
+            tiles = [
                 (start + segment.members(column, number), layers)
                 for segment, start in zip(self._segments, self._starts, strict=False)
                 for number, layers in segment.tiles(column).items()
             ]
+            self._tiles[column] = [units for units, _ in tiles], [layers for _, layers in tiles]
         return self._tiles[column]
