@@ -104,7 +104,7 @@ class Reason(str, enum.Enum):
     )
     UNSUPPORTED_TABLE = (
         "UNSUPPORTED_TABLE",
-        "a streaming table, or a format whose log decides which files count",
+        "not a plain read: a stream, a metadata table, changes, or a statement that looks for rows to rewrite",
         "none yet",
     )
     CACHED = (

@@ -30,6 +30,10 @@ from lakebloom.storage.metered import Metered
 from lakebloom.tables.column_mapping import ColumnMapping
 from lakebloom.tables.file_identity import TableFile
 from lakebloom.tables.file_matching import ABSENT, Listing
+from lakebloom.tables.formats.iceberg.metadata import PartitionSpec, Schema
+from lakebloom.tables.formats.iceberg.partition_values import identity_sources
+from lakebloom.tables.formats.iceberg.schema import spark_schema
+from lakebloom.tables.name_mapping import names_of_ids
 from lakebloom.tables.reader_settings import CASE_SENSITIVE, Matters, differing, with_options
 from lakebloom.tables.schema import TableSchema
 from lakebloom.tuning import HOPELESS
@@ -42,9 +46,9 @@ if TYPE_CHECKING:
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.predicate.prune.prune import Pruned
     from lakebloom.predicate.prune.unit_filters import BoolArray
-    from lakebloom.store.records import TableRecord
+    from lakebloom.store.records import SnapshotRecord, TableRecord
 
-__all__ = ["PrunedFiles", "Reading", "ScanPruner", "Unanswered", "why_not"]
+__all__ = ["IcebergTable", "PrunedFiles", "Reading", "ScanPruner", "Unanswered", "why_not"]
 
 LOG = logging.getLogger("lakebloom")
 _REST_S = 30.0
@@ -52,6 +56,15 @@ _REST_S = 30.0
 _REBASING = ("datetimerebasemode", "int96rebasemode")
 """Options of Parquet and Avro for old dates and timestamps."""
 _NOT_ABOUT_VALUES = frozenset({"path", "paths", "basepath", "mergeschema", "serialization.format"})
+
+
+class IcebergTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The Iceberg table that a scan reads: its id, and in Iceberg's own JSON the columns and all partition specs."""
+
+    id: str
+    schema: str
+    specs: tuple[str, ...]
+    name_mapping: str | None = None
 
 
 class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,6 +80,7 @@ class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The columns of the version that is read, with ids and physical names, for a table with a log."""
     mapping: str | None = None
     """How files of such a table call the columns; None if they are not mapped."""
+    iceberg: IcebergTable | None = None
 
     @property
     def case_sensitive(self) -> bool:
@@ -83,8 +97,15 @@ class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The reader settings of the query."""
         return with_options(self.format.lower(), self.session, self.options)
 
+    @property
+    def log(self) -> str | None:
+        """The format of a table whose log says which files count; None for a table without one."""
+        return "iceberg" if self.iceberg is not None else "delta" if self.table_schema is not None else None
+
     def table(self, indexed: TableRecord) -> TableRecord | None:
         """Return the version of a table with a log that is read; None for a table without one."""
+        if self.iceberg is not None and indexed.snapshot is not None:
+            return _iceberg_version(indexed, indexed.snapshot, self.iceberg)
         if self.table_schema is None or indexed.snapshot is None:
             return None
         mapping = ColumnMapping(self.mapping or "none")
@@ -96,6 +117,8 @@ class Reading(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def reads_other_times(self, sources: Sequence[TableRecord]) -> bool:
         """Tell whether dates and timestamps may be read as other values than when these tables were indexed."""
+        if self.iceberg is not None:
+            return False  # Iceberg has readers of its own, and no settings for them
         return any(
             matters is Matters.TEMPORAL
             for source in sources
@@ -152,10 +175,12 @@ class Unanswered:
 
 def why_not(table: TableRecord, reading: Reading) -> Reason | None:
     """Return why an index cannot decide about files that are read like this; None if it can."""
-    if table.format != reading.format.lower() or table.case_sensitive != reading.case_sensitive:
-        return Reason.READ_DIFFERS
     # The files of a table with a log are not what a plain reader takes them for, and the other way round.
-    if (table.snapshot is None) != (reading.table_schema is None):
+    if (None if table.snapshot is None else table.snapshot.format) != reading.log:
+        return Reason.READ_DIFFERS
+    if reading.iceberg is not None and table.snapshot is not None:
+        return None if table.snapshot.table_id.lower() == reading.iceberg.id else Reason.READ_DIFFERS
+    if table.format != reading.format.lower() or table.case_sensitive != reading.case_sensitive:
         return Reason.READ_DIFFERS
     if any(
         _concerns(matters, table, reading)
@@ -173,6 +198,8 @@ def why_not(table: TableRecord, reading: Reading) -> Reason | None:
 
 def _differences(table: TableRecord, reading: Reading) -> str:
     """Name the settings that differ between the query and the build, for people."""
+    if reading.iceberg is not None:
+        return "another table was indexed here: it was created again, or is of another format"
     found = [
         f"{key} was {built} and is {now}"
         for key, (matters, built, now) in differing(table.format, table.settings, reading.settings).items()
@@ -181,6 +208,19 @@ def _differences(table: TableRecord, reading: Reading) -> str:
     if table.case_sensitive != reading.case_sensitive:
         found.append(f"{CASE_SENSITIVE} was {str(table.case_sensitive).lower()}")
     return "; ".join(found)
+
+
+def _iceberg_version(indexed: TableRecord, known: SnapshotRecord, read: IcebergTable) -> TableRecord:
+    """Return the table as a scan of Iceberg reads it, whatever its columns were called when it was indexed."""
+    schema = msgspec.json.decode(read.schema, type=Schema)
+    specs = {number: msgspec.json.decode(text, type=PartitionSpec) for number, text in enumerate(read.specs)}
+    sources = identity_sources(specs)
+    return msgspec.structs.replace(
+        indexed,
+        schema_json=spark_schema(schema, names_of_ids(read.name_mapping)).to_json(),
+        partition_columns=tuple(field.name for field in schema.fields if field.id in sources),
+        snapshot=msgspec.structs.replace(known, name_mapping=read.name_mapping),
+    )
 
 
 def _concerns(matters: Matters, table: TableRecord, reading: Reading) -> bool:
@@ -233,7 +273,7 @@ class ScanPruner:
         answers = [self._answer(name, found.get(name)) for name in names]
         snapshots = {answer.name: answer.snapshot for answer in answers if isinstance(answer, PrunedFiles)}
         together = [snapshot for snapshot in snapshots.values() if snapshot is not None]
-        if reading.table_schema is None and reading.predicate is not None and helps(reading.predicate, together):
+        if reading.log is None and reading.predicate is not None and helps(reading.predicate, together):
             predicate = reading.predicate
             schema = reading.read_schema([snapshot.commit.table for snapshot in together])
             run = lambda: _pruned_together(" + ".join(snapshots), together, predicate, schema)  # noqa: E731

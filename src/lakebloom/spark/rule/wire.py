@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from lakebloom.index.maintain.auto_refresh import Written
 from lakebloom.index.query.explain import DescribedScan, Note, Seen, UnprunedJoin
-from lakebloom.index.query.scans import Reading
+from lakebloom.index.query.scans import IcebergTable, Reading
 from lakebloom.tables.file_columns import text_scalar, whole_numbers
 
 if TYPE_CHECKING:
@@ -234,6 +234,7 @@ STRUCTS: dict[str, type[msgspec.Struct]] = {
         FinishedJoin,
         FinishedQuery,
         FinishedScan,
+        IcebergTable,
         JoinFilesReply,
         JoinFilter,
         JoinFilterReply,

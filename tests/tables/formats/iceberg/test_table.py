@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import random
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,30 @@ def test_the_directory_is_never_listed_and_files_are_not_looked_at(tmp_path: Pat
     (tmp_path / "t/data/stray.parquet").write_bytes(b"no part of the table")
     Path(table.manifests[0].entries[0].path).unlink()
     (file,) = opened(tmp_path / "t").newest().files
-    assert (file.uri, file.mtime_ms) == (f"file://{table.manifests[0].entries[0].path}", table.manifests[0].snapshot_id)
+    assert file.uri == f"file://{table.manifests[0].entries[0].path}"
+
+
+def test_a_file_is_known_by_the_commit_that_added_it(tmp_path: Path) -> None:
+    """Not by the snapshot, which Iceberg's own tasks do not tell; the id of the table is part of it."""
+    table = small(tmp_path / "t")
+    (first,) = opened(tmp_path / "t").newest().files
+    hashed = zlib.crc32(table.metadata["table-uuid"].encode()) & 0xFFFFF
+    assert first.mtime_ms == 1000 * (hashed * 2**32 + 1) < 2**63
+    kept = table.manifests[0].entries[0]
+    table.commit(removed=[kept])
+    table.commit(kept)  # the same path and size, taken over again
+    (again,) = opened(tmp_path / "t").newest().files
+    assert again.mtime_ms == first.mtime_ms + 2000
+    table.metadata["table-uuid"] = "00000000-0000-0000-0000-00000000000A"
+    table.write_metadata()
+    (other,) = opened(tmp_path / "t").newest().files
+    assert other.mtime_ms == 1000 * ((zlib.crc32(b"00000000-0000-0000-0000-00000000000a") & 0xFFFFF) * 2**32 + 3)
+
+
+@pytest.mark.parametrize("number", [0, None])
+def test_a_file_without_a_number_is_known_by_its_snapshot(number: int | None) -> None:
+    listed = manifests.ListedFile(0, "file:///a", "parquet", 5, 1, 0, (), 0, 77, number, (), None, None, None)
+    assert listed.identity("id") == ("file:///a", 5, 77, "log")
 
 
 def test_metadata_of_other_catalogs_by_the_highest_number(tmp_path: Path) -> None:

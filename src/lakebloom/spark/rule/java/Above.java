@@ -19,7 +19,6 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Sample;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
  * Conditions above a plan that is not a scan, as conditions on the scan below; none if an operator between needs all rows.
@@ -29,18 +28,18 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
  */
 final class Above {
     private static final String PLAIN = "org.apache.spark.sql.catalyst.expressions.";
-    final LogicalRelation relation;
+    final LogicalPlan relation;
     final Expression condition;
 
-    private Above(LogicalRelation relation, Expression condition) {
+    private Above(LogicalPlan relation, Expression condition) {
         this.relation = relation;
         this.condition = condition;
     }
 
     /** A condition above a plan as one on the files that it reads; null if there is none. */
     static Above below(LogicalPlan plan, Expression condition) {
-        if (plan instanceof LogicalRelation) {
-            return Plans.isFiles(plan) ? new Above((LogicalRelation) plan, condition) : null;
+        if (Plans.isScan(plan)) {
+            return new Above(plan, condition);
         }
         if (plan instanceof Project && isByRow((Project) plan)) {
             List shown = Scala.list(((Project) plan).projectList());
@@ -105,7 +104,7 @@ final class Above {
      */
     static void collectFixed(LogicalPlan plan, boolean isFixed, Set found) {
         boolean fixed = isFixed || plan instanceof Sample && !isWhole((Sample) plan) || hasSeed(plan);
-        if (fixed && plan instanceof LogicalRelation) {
+        if (fixed && Plans.isScan(plan)) {
             found.add(plan);
         }
         for (Iterator it = Scala.list(plan.children()).iterator(); it.hasNext();) {

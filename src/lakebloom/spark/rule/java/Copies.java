@@ -41,7 +41,7 @@ final class Copies {
     }
 
     /** The second parameter list of a constructor follows the fields. */
-    private static Object with(Product original, Object old, Object made, Object[] more) throws Exception {
+    static Object with(Product original, Object old, Object made, Object[] more) throws Exception {
         Object[] arguments = new Object[original.productArity() + more.length];
         int found = 0;
         for (int i = 0; i < original.productArity(); i++) {

@@ -7,19 +7,14 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
-import org.apache.hadoop.fs.Path;
-import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
-import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.adaptive.LogicalQueryStage;
 import org.apache.spark.sql.execution.adaptive.QueryStageExec;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
 import org.apache.spark.sql.execution.columnar.InMemoryTableScanExec;
-import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.execution.exchange.Exchange;
 import scala.Option;
@@ -69,17 +64,18 @@ final class Counts {
     }
 
     private void meet(SparkPlan plan) {
-        if (plan instanceof FileSourceScanExec && SparkPlans.metric(plan, "numFiles", 0) + SparkPlans.metric(plan, "numOutputRows", 0) > 0) {
-            note((FileSourceScanExec) plan);
+        CountedScan scan = CountedScan.of(plan);
+        if (scan != null && scan.files() + scan.rows() > 0) {
+            note(scan);
         }
         for (Iterator it = SparkPlans.parts(plan).iterator(); it.hasNext();) {
             meet((SparkPlan) it.next());
         }
     }
 
-    private void note(FileSourceScanExec scan) {
-        long[] figures = {SparkPlans.metric(scan, "numFiles", 0), SparkPlans.metric(scan, "filesSize", 0), SparkPlans.metric(scan, "numOutputRows", 0)};
-        scan.setTagValue(counted, figures);
+    private void note(CountedScan scan) {
+        long[] figures = {scan.files(), scan.bytes(), scan.rows()};
+        scan.plan.setTagValue(counted, figures);
     }
 
     /** One look at a plan. */
@@ -94,8 +90,9 @@ final class Counts {
         }
 
         private void visit(SparkPlan plan, int how, boolean knownCache) {
-            if (plan instanceof FileSourceScanExec && met.add(plan)) {
-                add((FileSourceScanExec) plan, how, knownCache);
+            CountedScan scan = CountedScan.of(plan);
+            if (scan != null && met.add(plan)) {
+                add(scan, how, knownCache);
             }
             if (plan instanceof BatchScanExec && Scans.SOURCE.equals(((BatchScanExec) plan).table().name()) && met.add(plan)) {
                 addSource((BatchScanExec) plan, how);
@@ -129,10 +126,10 @@ final class Counts {
             }
         }
 
-        private void add(FileSourceScanExec scan, int how, boolean knownCache) {
-            long files = SparkPlans.metric(scan, "numFiles", 0);
-            long rows = SparkPlans.metric(scan, "numOutputRows", 0);
-            Option noted = scan.getTagValue(counted);
+        private void add(CountedScan scan, int how, boolean knownCache) {
+            long files = scan.files();
+            long rows = scan.rows();
+            Option noted = scan.plan.getTagValue(counted);
             long[] before = noted.isDefined() ? (long[]) noted.get() : new long[3];
             boolean isNew = files > 0 && before[0] == 0;
             if (how == GONE && !isNew) {
@@ -142,7 +139,7 @@ final class Counts {
                 if (files == before[0] && rows == before[2]) {
                     return; // the cache had its rows
                 }
-                figures(scan, isNew ? files : -1, SparkPlans.metric(scan, "filesSize", 0), rows - before[2]);
+                figures(scan, isNew ? files : -1, scan.bytes(), rows - before[2]);
             } else if (how == CACHED) {
                 if (files + rows > 0) {
                     figures(scan, -1, -1, -1); // in this query, or before anyone looked
@@ -151,7 +148,7 @@ final class Counts {
                 figures(scan, how == KEPT && rows == 0 ? -1 : before[0], before[1], rows);
                 return;
             } else {
-                figures(scan, files, SparkPlans.metric(scan, "filesSize", 0), rows);
+                figures(scan, files, scan.bytes(), rows);
             }
             note(scan);
         }
@@ -184,17 +181,11 @@ final class Counts {
         }
 
         /** Negative numbers are not known. */
-        private void figures(FileSourceScanExec scan, long files, long bytes, long rows) {
+        private void figures(CountedScan scan, long files, long bytes, long rows) {
             Wire.FinishedScan figures = new Wire.FinishedScan();
             scans.add(figures);
-            Option table = scan.tableIdentifier();
-            figures.table = table.isDefined() ? table.get().toString().replace("`", "") : null;
-            FileIndex location = scan.relation().location();
-            List roots = new ArrayList();
-            for (Iterator it = Scala.list(location.rootPaths()).iterator(); it.hasNext();) {
-                roots.add(((Path) it.next()).toUri().getPath());
-            }
-            figures.roots = (String[]) roots.toArray(new String[0]);
+            figures.table = scan.table();
+            figures.roots = scan.roots();
             if (failed || files < 0) {
                 return;
             }
@@ -202,35 +193,14 @@ final class Counts {
             figures.bytesRead = Long.valueOf(bytes);
             figures.rows = Long.valueOf(rows);
             int[] all = {(int) files, (int) files};
-            LakebloomFileIndex decided = LakebloomFileIndex.of(location);
+            LakebloomFileIndex decided = scan.decided();
             if (decided != null) {
-                all = decided.counted(files, decidesAtRunTime(scan));
+                all = decided.counted(files, scan.decidesAtRunTime());
             }
             if (all != null) {
                 figures.files = Integer.valueOf(all[0]);
                 figures.filesKept = Integer.valueOf(all[1]);
             }
         }
-    }
-
-    private static boolean decidesAtRunTime(FileSourceScanExec scan) {
-        for (Iterator it = Scala.list(scan.partitionFilters()).iterator(); it.hasNext();) {
-            if (hasPlan((Expression) it.next())) {
-                return true;
-            }
-        }
-        return false;
-    }
-
-    private static boolean hasPlan(Expression expression) {
-        if (expression instanceof PlanExpression) {
-            return true;
-        }
-        for (Iterator it = Scala.list(expression.children()).iterator(); it.hasNext();) {
-            if (hasPlan((Expression) it.next())) {
-                return true;
-            }
-        }
-        return false;
     }
 }

@@ -15,6 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -37,6 +38,18 @@ final class FileColumns {
                 partitionColumns.add(attribute);
             }
         }
+    }
+
+    private FileColumns() {}
+
+    /** The columns of a relation whose partitions only its format knows: all are taken for columns of the files. */
+    static FileColumns ofFormat(LogicalPlan relation) {
+        FileColumns found = new FileColumns();
+        for (Iterator it = Scala.list(relation.output()).iterator(); it.hasNext();) {
+            Attribute attribute = (Attribute) it.next();
+            found.names.put(attribute.exprId(), attribute.name());
+        }
+        return found;
     }
 
     /** The name of a column as indexes are compared by. */

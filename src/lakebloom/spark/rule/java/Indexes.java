@@ -22,6 +22,16 @@ final class Indexes {
         return all.isEmpty();
     }
 
+    /** Whether there is an index of a table with a log. */
+    boolean anyLogged() {
+        for (Iterator it = all.iterator(); it.hasNext();) {
+            if (((Index) it.next()).isLogged) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     String[] names() {
         String[] names = new String[all.size()];
         for (int i = 0; i < names.length; i++) {
@@ -60,7 +70,7 @@ final class Indexes {
         List roots = scan.roots();
         for (Iterator it = all.iterator(); it.hasNext();) {
             Index index = (Index) it.next();
-            if (index.isLogged == scan.isDelta() && index.meets(roots)) {
+            if (index.isLogged == scan.isLogged() && index.meets(roots)) {
                 here.add(index);
             }
         }

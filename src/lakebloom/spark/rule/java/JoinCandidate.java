@@ -23,13 +23,13 @@ final class JoinCandidate {
     final int side;
     final AttributeReference key;
     /** The scan of the other side, and the column there. */
-    final Scan scan;
+    final FileScan scan;
     final List path;
     final String index;
     /** Why the side must not, or need not, be filtered; null: it may. */
     final String reason;
 
-    private JoinCandidate(int side, AttributeReference key, Scan scan, List path, String index, String reason) {
+    private JoinCandidate(int side, AttributeReference key, FileScan scan, List path, String index, String reason) {
         this.side = side;
         this.key = key;
         this.scan = scan;
@@ -70,7 +70,7 @@ final class JoinCandidate {
             return;
         }
         // Where both sides read the same column of the same files every row passes.
-        Scan scan = new Scan(source.relation, null);
+        FileScan scan = new FileScan(source.relation, null);
         if (source.isSame(ValueSource.of(sides[side], key)) || !scan.listsPlainFiles() || !scan.isStored(source.column)) {
             return;
         }

@@ -17,7 +17,6 @@ import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
 import org.apache.spark.sql.execution.QueryExecution;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Function1;
@@ -154,7 +153,7 @@ public final class LakebloomRule extends Rule {
         }
         String purpose = above.relation == filter.child() ? LakebloomFileIndex.FILTER : LakebloomFileIndex.ABOVE;
         PruneNote note = new PruneNote();
-        LogicalRelation fewer = pruned(above.relation, above.condition, purpose, null, note);
+        LogicalPlan fewer = pruned(above.relation, above.condition, purpose, null, note);
         if (fewer == null && note.there != null) {
             filter.setTagValue(seen, note);
         }
@@ -175,7 +174,7 @@ public final class LakebloomRule extends Rule {
     }
 
     /** See Pruning.pruned. */
-    LogicalRelation pruned(LogicalRelation relation, Expression condition, String purpose, CachedRows keys, PruneNote note)
+    LogicalPlan pruned(LogicalPlan relation, Expression condition, String purpose, CachedRows keys, PruneNote note)
             throws Exception {
         return pruning.pruned(this, relation, condition, purpose, keys, note);
     }

@@ -37,12 +37,12 @@ import org.apache.spark.sql.types.DataType;
 final class Origin {
     final LogicalRelation relation;
     final Expression column;
-    final Scan scan;
+    final FileScan scan;
 
     private Origin(LogicalRelation relation, Expression column) {
         this.relation = relation;
         this.column = column;
-        this.scan = new Scan(relation, KeyCondition.isIn(column, Collections.emptySet()));
+        this.scan = new FileScan(relation, KeyCondition.isIn(column, Collections.emptySet()));
     }
 
     /** Where a column's values come from: several places for a union, none where rows depend on others. */

@@ -94,8 +94,8 @@ final class Partners {
     static LogicalPlan pruned(
             LakebloomRule rule, LogicalPlan plan, Origin origin, Expression condition, String purpose, CachedRows cached, PruneNote note)
             throws Exception {
-        LogicalRelation fewer = rule.pruned(origin.relation, condition, purpose, cached, note);
-        if (fewer == null || LakebloomFileIndex.of(((HadoopFsRelation) fewer.relation()).location()).keepsAll()) {
+        LogicalPlan fewer = rule.pruned(origin.relation, condition, purpose, cached, note);
+        if (fewer == null || LakebloomFileIndex.of(((HadoopFsRelation) ((LogicalRelation) fewer).relation()).location()).keepsAll()) {
             return plan;
         }
         return (LogicalPlan) plan.transformUp(new Copies.Exchange(origin.relation, fewer));

@@ -30,9 +30,14 @@ final class Plans {
         return new LogicalPlan[] {(LogicalPlan) join.left(), (LogicalPlan) join.right()};
     }
 
-    /** Whether a plan reads files. */
+    /** Whether a plan reads files by Spark's own reader. */
     static boolean isFiles(LogicalPlan plan) {
         return plan instanceof LogicalRelation && ((LogicalRelation) plan).relation() instanceof HadoopFsRelation;
+    }
+
+    /** Whether a plan reads files, by Spark's own reader or by Iceberg's. */
+    static boolean isScan(LogicalPlan plan) {
+        return isFiles(plan) || Iceberg.isScan(plan);
     }
 
     /** Whether a plan reads files, and each of them once. */

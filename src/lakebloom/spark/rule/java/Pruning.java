@@ -8,8 +8,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.execution.datasources.FileIndex;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 
 /** Lets Python prune the files of a relation, if an index may know which of them can match. */
 final class Pruning {
@@ -25,20 +24,19 @@ final class Pruning {
      *
      * Keys are the cached rows that the condition was made of, if it was.
      */
-    LogicalRelation pruned(
-            LakebloomRule lake, LogicalRelation relation, Expression condition, String purpose, CachedRows keys, PruneNote note)
+    LogicalPlan pruned(
+            LakebloomRule lake, LogicalPlan relation, Expression condition, String purpose, CachedRows keys, PruneNote note)
             throws Exception {
-        if (!Plans.isBatch(relation)) {
+        Indexes indexes = lake.indexes();
+        if (!Plans.isScan(relation) || relation.isStreaming() || !Plans.isFiles(relation) && !indexes.anyLogged()) {
             return null;
         }
-        Scan scan = new Scan(relation, condition);
-        FileIndex location = scan.files.location();
-        LakebloomFileIndex before = LakebloomFileIndex.of(location);
-        if (before != null && (before.isOf(lake, purpose) || scan.isDelta())) {
-            return null; // of a Delta table only one condition decides: its list must stay one of Delta's own
+        Scan scan = Scan.of(relation, condition);
+        LakebloomFileIndex before = scan.decided();
+        if (before != null && (before.isOf(lake, purpose) || scan.isDecidedOnce())) {
+            return null;
         }
-        Indexes indexes = lake.indexes();
-        List names = scan.listsPlainFiles() || scan.isDelta() ? indexes.usable(scan) : Collections.emptyList();
+        List names = scan.isSupported() ? indexes.usable(scan) : Collections.emptyList();
         note.there = indexes.names();
         if (names.isEmpty()) {
             return null;
@@ -50,8 +48,8 @@ final class Pruning {
         if (result.answers.isEmpty()) {
             return null;
         }
-        LakebloomFileIndex kept = new LakebloomFileIndex(location, lake, purpose, result, scan.partitionFilters());
-        return Copies.withLocation(relation, scan.isDelta() ? Delta.files().fewer(location, kept) : kept);
+        LakebloomFileIndex kept = new LakebloomFileIndex(scan.location(), lake, purpose, result, scan.partitionFilters());
+        return scan.with(kept);
     }
 
     private PruneResult prune(Wire.PruneRequest request, CachedRows keys, PruneNote note) throws Exception {

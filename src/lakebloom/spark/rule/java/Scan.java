@@ -9,17 +9,14 @@ import java.util.List;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.execution.datasources.CatalogFileIndex;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import scala.collection.immutable.Seq;
 
 /** A relation of files in a plan, with the condition directly above it. */
-final class Scan {
-    final LogicalRelation relation;
-    final HadoopFsRelation files;
+abstract class Scan {
+    final LogicalPlan relation;
     final Expression condition;
     private final FileColumns columns;
     private final Conditions conditions;
@@ -27,44 +24,61 @@ final class Scan {
     private ObjectNode tree;
 
     /** The condition may be null. */
-    Scan(LogicalRelation relation, Expression condition) {
+    Scan(LogicalPlan relation, FileColumns columns, Expression condition) {
         this.relation = relation;
-        this.files = (HadoopFsRelation) relation.relation();
         this.condition = condition;
-        this.columns = new FileColumns(relation);
+        this.columns = columns;
         this.conditions = new Conditions(columns);
         this.conjuncts = condition == null ? Collections.emptyList() : Conjuncts.needed(condition);
     }
+
+    /** The relation is one that Plans.isScan knows. */
+    static Scan of(LogicalPlan relation, Expression condition) throws Exception {
+        return relation instanceof LogicalRelation ? new FileScan((LogicalRelation) relation, condition) : new IcebergScan(relation, condition);
+    }
+
+    /** The files, with what lakebloom has put over them. */
+    abstract FileIndex location();
+
+    /** What lakebloom decided about the files; null if nothing. */
+    abstract LakebloomFileIndex decided();
+
+    /** Whether lakebloom knows how the files are listed, and what their rows are. */
+    abstract boolean isSupported();
+
+    /** Whether a log says which files count, and the format which of their rows do. */
+    abstract boolean isLogged();
+
+    /** Whether only one condition decides about the files. */
+    abstract boolean isDecidedOnce();
+
+    /** The files before any was skipped. */
+    abstract Seq listed();
+
+    /** The same relation over other files. */
+    abstract LogicalPlan with(LakebloomFileIndex files) throws Exception;
+
+    /** The name of the table; null for files without one. */
+    abstract String table();
+
+    /** The columns by which files are skipped when the query runs. */
+    abstract Set partitionNames();
+
+    /** Fills in how the files are read. */
+    abstract void fillFormat(Wire.Reading reading) throws Exception;
 
     /** Whether a column is read from the files. */
     boolean isStored(AttributeReference column) {
         return columns.isStored(column);
     }
 
-    /** How Spark lists the files, below what lakebloom has put over it. */
+    /** How the files are listed, below what lakebloom has put over it. */
     FileIndex listing() {
-        FileIndex location = files.location();
+        FileIndex location = location();
         for (LakebloomFileIndex above = LakebloomFileIndex.of(location); above != null; above = LakebloomFileIndex.of(location)) {
             location = above.base();
         }
         return location;
-    }
-
-    /** Whether the listing is one of Spark's own. Table formats have others, which change what a file's rows are. */
-    boolean listsPlainFiles() {
-        FileIndex listing = listing();
-        return listing.getClass() == InMemoryFileIndex.class || listing.getClass() == CatalogFileIndex.class;
-    }
-
-    /** Whether a query reads a Delta table. Its log says which files count, and Delta which of their rows do. */
-    boolean isDelta() {
-        return Delta.isRead(listing());
-    }
-
-    /** The files before any was skipped. */
-    Seq listed() {
-        FileIndex listing = listing();
-        return isDelta() ? Delta.files().listed(listing) : listing.listFiles(partitionFilters(), Scala.nothing());
     }
 
     /** Where the files are, as Hadoop prints it. */
@@ -127,12 +141,8 @@ final class Scan {
     }
 
     /** Fills in how the files are read, and the condition. */
-    void fill(Wire.Reading reading) {
-        new ReadSettings(files).fill(reading);
-        if (isDelta()) {
-            reading.tableSchema = Delta.files().schema(listing());
-            reading.mapping = Delta.files().mapping(listing());
-        }
+    void fill(Wire.Reading reading) throws Exception {
+        fillFormat(reading);
         reading.predicate = condition == null ? null : tree();
     }
 }

@@ -1,11 +1,8 @@
 package io.lakebloom.spark;
 
-import java.util.Arrays;
-import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Set;
-import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
@@ -16,30 +13,30 @@ import org.apache.spark.sql.execution.datasources.InMemoryFileIndex;
 final class ScanDescription {
     private ScanDescription() {}
 
-    static Wire.DescribedScan of(Scan scan, Object lake) {
+    static Wire.DescribedScan of(Scan scan, Object lake) throws Exception {
         Wire.DescribedScan described = new Wire.DescribedScan();
-        boolean isTable = scan.relation.catalogTable().isDefined();
-        if (isTable) {
-            described.table = ((CatalogTable) scan.relation.catalogTable().get()).identifier().unquotedString();
+        described.table = scan.table();
+        described.plain = Boolean.valueOf(scan.isSupported());
+        if (scan instanceof IcebergScan && !scan.isSupported()) {
+            return described;
         }
         described.roots = (String[]) scan.roots().toArray(new String[0]);
-        described.plain = Boolean.valueOf((scan.listsPlainFiles() || scan.isDelta()) && !scan.relation.isStreaming());
         described.reading = new Wire.Reading();
         scan.fill(described.reading);
         describeFiles(scan, described);
-        described.keys = LakebloomFileIndex.keyConditions(scan.files.location());
-        LakebloomFileIndex.describe(scan.files.location(), lake, described);
+        described.keys = LakebloomFileIndex.keyConditions(scan.location());
+        LakebloomFileIndex.describe(scan.location(), lake, described);
         described.atRunTime = Boolean.valueOf(decidesAtRunTime(scan));
         described.partitions = scan.partitionText();
         // A catalog's other partitions Spark does not list, and neither do we.
-        if (scan.listing() instanceof InMemoryFileIndex && !isTable) {
+        if (scan.listing() instanceof InMemoryFileIndex && scan.table() == null) {
             described.filesOfTable = Integer.valueOf(((InMemoryFileIndex) scan.listing()).allFiles().size());
         }
         return described;
     }
 
     private static void describeFiles(Scan scan, Wire.DescribedScan described) {
-        LakebloomFileIndex decided = LakebloomFileIndex.of(scan.files.location());
+        LakebloomFileIndex decided = LakebloomFileIndex.of(scan.location());
         List listed = LakebloomFileIndex.files(scan.listed());
         StringBuilder states = new StringBuilder();
         described.files = new Object[listed.size()][];
@@ -53,7 +50,7 @@ final class ScanDescription {
 
     /** Whether a subquery decides about partitions: which, Spark knows only when the query runs. */
     private static boolean decidesAtRunTime(Scan scan) {
-        Set names = new HashSet(Arrays.asList(scan.files.partitionSchema().fieldNames()));
+        Set names = scan.partitionNames();
         for (Iterator it = scan.conjuncts().iterator(); it.hasNext();) {
             Expression part = (Expression) it.next();
             if (SubqueryExpression.hasSubquery(part) && isOf(part, names)) {

@@ -12,7 +12,6 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.columnar.InMemoryRelation;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -25,7 +24,7 @@ final class Scans {
     private Scans() {}
 
     /** A Wire.DescribedScan for each scan, also for those in subqueries and in cached plans. */
-    static List of(LogicalPlan plan, LakebloomRule rule) {
+    static List of(LogicalPlan plan, LakebloomRule rule) throws Exception {
         Set fixed = new HashSet();
         Above.collectFixed(plan, false, fixed);
         List scans = new ArrayList();
@@ -51,15 +50,15 @@ final class Scans {
     }
 
     /** Stopped is a condition above a plan that says nothing about the files below. */
-    private static void describe(LogicalPlan plan, List scans, LakebloomRule rule, Around around, boolean stopped) {
-        if (plan instanceof Filter && Plans.isFiles(((Filter) plan).child())) {
-            LogicalRelation relation = (LogicalRelation) ((Filter) plan).child();
-            Wire.DescribedScan scan = ScanDescription.of(new Scan(relation, ((Filter) plan).condition()), rule);
+    private static void describe(LogicalPlan plan, List scans, LakebloomRule rule, Around around, boolean stopped) throws Exception {
+        if (plan instanceof Filter && Plans.isScan(Plans.child(plan))) {
+            LogicalPlan relation = Plans.child(plan);
+            Wire.DescribedScan scan = described(relation, ((Filter) plan).condition(), rule);
             scan.seen = rule.seen((Filter) plan);
             around.describe(relation, scan, false);
             scans.add(scan);
-        } else if (Plans.isFiles(plan)) {
-            Wire.DescribedScan scan = ScanDescription.of(new Scan((LogicalRelation) plan, null), rule);
+        } else if (Plans.isScan(plan)) {
+            Wire.DescribedScan scan = described(plan, null, rule);
             around.describe(plan, scan, stopped);
             scans.add(scan);
         } else if (source(plan) != null) {
@@ -79,7 +78,7 @@ final class Scans {
         }
         for (Iterator it = Scala.list(plan.children()).iterator(); it.hasNext();) {
             LogicalPlan child = (LogicalPlan) it.next();
-            if (!(plan instanceof Filter && Plans.isFiles(child))) {
+            if (!(plan instanceof Filter && Plans.isScan(child))) {
                 boolean stops = plan instanceof Filter && isOwn(((Filter) plan).condition())
                     && Above.below(child, ((Filter) plan).condition()) == null;
                 describe(child, scans, rule, around, plan.children().size() == 1 && (stopped || stops));
@@ -87,6 +86,20 @@ final class Scans {
         }
         for (Iterator it = Scala.list(plan.subqueries()).iterator(); it.hasNext();) {
             describe((LogicalPlan) it.next(), scans, rule, around, false);
+        }
+    }
+
+    private static Wire.DescribedScan described(LogicalPlan relation, Expression condition, LakebloomRule rule) throws Exception {
+        try {
+            return ScanDescription.of(Scan.of(relation, condition), rule);
+        } catch (Exception problem) {
+            if (Plans.isFiles(relation)) {
+                throw problem;
+            }
+            Wire.DescribedScan scan = new Wire.DescribedScan(); // a version of Iceberg that is not known
+            scan.table = ((DataSourceV2ScanRelation) relation).name();
+            scan.plain = Boolean.FALSE;
+            return scan;
         }
     }
 

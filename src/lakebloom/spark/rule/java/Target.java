@@ -59,7 +59,7 @@ final class Target {
         if (plan instanceof LogicalRelation) {
             Expression found = Origin.column(e);
             if (Plans.isBatch(plan) && found != null) {
-                Scan scan = new Scan((LogicalRelation) plan, null);
+                FileScan scan = new FileScan((LogicalRelation) plan, null);
                 List path = scan.listsPlainFiles() ? scan.path(found) : null;
                 if (path != null && indexes.cover(scan, path)) {
                     relations.add(plan);

@@ -55,6 +55,15 @@ public final class Wire {
         public JsonNode predicate;
         public String tableSchema;
         public String mapping;
+        public IcebergTable iceberg;
+    }
+
+    /** The Iceberg table of a scan, in Iceberg's own JSON. */
+    public static final class IcebergTable {
+        public String id;
+        public String schema;
+        public String[] specs;
+        public String nameMapping;
     }
 
     public static final class PruneRequest extends Reading {

@@ -6,12 +6,13 @@ A manifest never changes, so one that was read for an earlier snapshot is not re
 
 from __future__ import annotations
 
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakebloom.errors import DataFileError
 from lakebloom.storage.uri import from_decoded
-from lakebloom.tables.file_identity import is_object
+from lakebloom.tables.file_identity import LOGGED, TableFile, is_object
 from lakebloom.tables.formats.iceberg.library import reading_metadata, require_pyiceberg
 from lakebloom.tables.formats.iceberg.metadata import read_bytes
 from lakebloom.tuning import REQUESTS
@@ -35,6 +36,8 @@ _ADDED = 1
 _PARTITION = 102
 _NEWEST_VERSION = 3
 _LIST_VERSION = 2
+_TABLE_BITS = (1 << 20) - 1
+"""So many bits of the hash of a table's id fit into a time beside the number of a commit."""
 
 
 class Manifest(NamedTuple):
@@ -63,12 +66,25 @@ class ListedFile(NamedTuple):
     """When its rows, or its deletes, came into the table."""
     snapshot_id: int
     """The snapshot that added it."""
+    file_sequence_number: int | None
+    """The number of the commit that added it; 0 or None in tables of version 1 and from writers of that time."""
     equality_ids: tuple[int, ...]
     referenced: str | None
     """The data file that all deletes are about, where a delete file says that."""
     offset: int | None
     """Where a deletion vector is in its file."""
     length: int | None
+
+    def identity(self, table_id: str) -> TableFile:
+        """Return what tells it from an earlier file of its name: metadata has no time of a file, but its commit.
+
+        Numbers of commits start again in a table that is created again, so its id is part of the time. It counts in
+        whole seconds, as times on object stores do. ``IcebergFiles.java`` computes the same.
+        """
+        if not self.file_sequence_number:
+            return TableFile(self.uri, self.size_bytes, self.snapshot_id, LOGGED)
+        table = zlib.crc32(table_id.lower().encode()) & _TABLE_BITS
+        return TableFile(self.uri, self.size_bytes, 1000 * ((table << 32) + self.file_sequence_number), LOGGED)
 
 
 def read_manifest_list(uri: str, options: dict[str, str]) -> list[Manifest]:
@@ -133,16 +149,17 @@ def _entries(manifest: Manifest, options: dict[str, str]) -> tuple[ListedFile, .
         partition: Any = entries.schema.find_field(_PARTITION).field_type
         fields = tuple((field.field_id, str(field.field_type)) for field in partition.fields)
         for record in entries:
-            status, snapshot_id, sequence_number, _, file = (record[place] for place in range(5))
+            status, snapshot_id, sequence_number, file_sequence_number, file = (record[place] for place in range(5))
             if status == _REMOVED:
                 continue
             if sequence_number is None:
                 if status != _ADDED and manifest.sequence_number:
                     raise DataFileError(f"{manifest.uri} has a file without a sequence number", found=file[1])
                 sequence_number = manifest.sequence_number
-            found.append(
-                _listed_file(manifest, file, places, fields, sequence_number, snapshot_id or manifest.snapshot_id)
-            )
+            if file_sequence_number is None and status == _ADDED:
+                file_sequence_number = manifest.sequence_number
+            numbers = sequence_number, snapshot_id or manifest.snapshot_id, file_sequence_number
+            found.append(_listed_file(manifest, file, places, fields, numbers))
     return tuple(found)
 
 
@@ -151,8 +168,7 @@ def _listed_file(
     file: Any,
     places: Mapping[str, int],
     partition_fields: tuple[tuple[int, str], ...],
-    sequence_number: int,
-    snapshot_id: int,
+    numbers: tuple[int, int, int | None],
 ) -> ListedFile:
     values = file[places["partition"]]
     referenced = file[places["referenced_data_file"]]
@@ -167,8 +183,9 @@ def _listed_file(
         record_count=file[places["record_count"]],
         spec_id=manifest.spec_id,
         partition=tuple((number, declared, values[place]) for place, (number, declared) in enumerate(partition_fields)),
-        sequence_number=sequence_number,
-        snapshot_id=snapshot_id,
+        sequence_number=numbers[0],
+        snapshot_id=numbers[1],
+        file_sequence_number=numbers[2],
         equality_ids=tuple(file[places["equality_ids"]] or ()),
         referenced=None if referenced is None else from_decoded(referenced),
         offset=file[places["content_offset"]],

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import DataFileError, UnsupportedSourceError
 from lakebloom.tables.column_mapping import ColumnMapping
-from lakebloom.tables.file_identity import LOGGED, TableFile
 from lakebloom.tables.formats.iceberg.applied_deletes import AppliedDeletes, equality_columns
 from lakebloom.tables.formats.iceberg.manifests import DATA
 from lakebloom.tables.formats.iceberg.partition_values import Partitions, identity_sources
@@ -18,6 +17,7 @@ from lakebloom.tables.name_mapping import names_of_ids
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.formats.iceberg.manifests import ListedFile
     from lakebloom.tables.formats.iceberg.metadata import Schema, SnapshotInfo, TableMetadata
 
@@ -117,7 +117,7 @@ class IcebergSnapshot:
                 )
             partition = partitions.of(entry)
             constants = partitions.constants(entry, partition)
-            # Metadata has no time of a file. The snapshot that added it tells it from an earlier file of its name.
-            file = TableFile(entry.uri, entry.size_bytes, entry.snapshot_id, LOGGED)
-            found[entry.uri] = DataFile(file, (), deletes.of(entry, partition, constants), constants, entry.format)
+            found[entry.uri] = DataFile(
+                entry.identity(self.table_id), (), deletes.of(entry, partition, constants), constants, entry.format
+            )
         return found

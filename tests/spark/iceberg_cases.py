@@ -1,0 +1,78 @@
+"""Queries of Iceberg tables with and without indexes: Iceberg's connector is the judge, and counts what is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from lakebloom import Lakebloom
+
+__all__ = ["Cases", "splits_read"]
+
+
+class Cases:
+    """What a lake and a session found, by the names of the cases."""
+
+    def __init__(self, spark: SparkSession, lake: Lakebloom) -> None:
+        self.spark, self.lake = spark, lake
+        self.found: dict[str, Any] = {}
+
+    def sql(self, name: str, query: str) -> None:
+        """Compare a query in SQL."""
+        self.same(name, lambda: self.spark.sql(query))
+
+    def same(self, name: str, made: Callable[[], DataFrame]) -> None:
+        """Compare a query, and note what it read and why not less."""
+        assert name not in self.found, name
+        self.lake.enable()
+        frame = made()
+        rows = sorted(map(str, frame.collect()))
+        splits = splits_read(frame)
+        last = self.lake.last_query()
+        report = self.lake.explain(made())
+        self.lake.disable()
+        plain = made()
+        expected = sorted(map(str, plain.collect()))
+        self.lake.enable()
+        self.found[name] = {
+            "same": rows == expected,
+            "rows": len(rows),
+            "splits": splits,
+            "splits_without": splits_read(plain),
+            "scans": [] if last is None else [[scan.files, scan.files_kept, scan.files_read] for scan in last.scans],
+            "explained": [[scan.files, scan.files_skipped] for scan in report.scans],
+            "reasons": [[reason.value for reason in scan.reasons] for scan in report.scans],
+        }
+
+    def note(self, name: str, **facts: Any) -> None:
+        """Note something else."""
+        assert name not in self.found, name
+        self.found[name] = facts
+
+
+def splits_read(frame: DataFrame) -> int:
+    """Return how many splits Iceberg's readers opened for a frame that was collected: its files are small."""
+    java: Any = frame
+    return sum(_splits(java._jdf.queryExecution().executedPlan()))
+
+
+def _splits(plan: Any) -> list[int]:
+    kind = plan.getClass().getSimpleName()
+    if kind == "AdaptiveSparkPlanExec":
+        return _splits(plan.executedPlan())
+    if kind.endswith("QueryStageExec"):
+        return _splits(plan.plan())
+    if kind == "ReusedExchangeExec":
+        return []
+    found = []
+    if kind == "BatchScanExec":
+        metric = plan.metrics().get("numSplits")
+        found.append(int(metric.get().value()) if metric.isDefined() else 0)
+    for parts in (plan.children(), plan.subqueries()):
+        for number in range(parts.size()):
+            found += _splits(parts.apply(number))
+    return found
