@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.skipif(not pyspark.__version__.startswith("3.5"), reason="needs the Iceberg connector's Spark 3.5"),
 ]
 PARTS = (
-    "conditions", "writes", "versions", "columns", "partitions", "maintenance", "old_format", "plans", "joins"
+    "conditions", "writes", "versions", "columns", "partitions", "maintenance", "old_format", "plans", "oddities", "joins"
 )  # fmt: skip
 
 

@@ -86,7 +86,8 @@ def pruned_by_keys(
         elif pruned in (Reason.NO_MATCHING_INDEX, Reason.UNSUPPORTED_TABLE):
             raise UnsupportedSourceError(
                 f"no index can find the files with the keys of {column}",
-                found=", ".join(indexed.inputFiles()[:1]) or "a frame that reads no files",
+                found=", ".join(indexed.inputFiles()[:1])
+                or "a frame that reads no files, or an Iceberg table, which joins read in full",
                 hint="index this column; the frame may filter, project and group by it, and must have it in the type "
                 "of the other side's, or in one that holds all of its values",
             )

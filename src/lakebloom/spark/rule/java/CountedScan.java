@@ -1,6 +1,7 @@
 package io.lakebloom.spark;
 
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.hadoop.fs.Path;
@@ -47,6 +48,11 @@ abstract class CountedScan {
 
     /** What lakebloom decided about the files; null if nothing. */
     abstract LakebloomFileIndex decided();
+
+    /** Whether the files that were listed are those that were read. */
+    boolean isCertain() {
+        return true;
+    }
 
     long rows() {
         return SparkPlans.metric(plan, "numOutputRows", 0);
@@ -119,6 +125,7 @@ abstract class CountedScan {
         private final LakebloomFileIndex decided;
         private final List tasks;
         private final long bytes;
+        private final boolean isCertain;
 
         OfIceberg(BatchScanExec scan, Iceberg read) throws Exception {
             super(scan, (Seq) scan.runtimeFilters());
@@ -131,10 +138,28 @@ abstract class CountedScan {
                 sum += ((Long) read.call(read.file(it.next()), "fileSizeInBytes")).longValue();
             }
             this.bytes = sum;
+            this.isCertain = readsAll();
         }
 
         private boolean hasRun() {
             return SparkPlans.metric(scan, PLANNED, rows()) > 0;
+        }
+
+        boolean isCertain() {
+            return isCertain;
+        }
+
+        /** In a join of partitions Spark leaves out those that the other side does not have, and tells nobody. */
+        private boolean readsAll() throws Exception {
+            Object key = read.call(scan.scan(), "groupingKeyType");
+            if (((List) read.call(key, "fields")).isEmpty()) {
+                return true;
+            }
+            long splits = 0;
+            for (Iterator it = ((List) read.call(scan.scan(), "taskGroups")).iterator(); it.hasNext();) {
+                splits += ((Collection) read.call(it.next(), "tasks")).size();
+            }
+            return SparkPlans.metric(scan, "numSplits", -1) == splits;
         }
 
         long files() {

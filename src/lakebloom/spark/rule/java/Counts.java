@@ -186,7 +186,7 @@ final class Counts {
             scans.add(figures);
             figures.table = scan.table();
             figures.roots = scan.roots();
-            if (failed || files < 0) {
+            if (failed || files < 0 || !scan.isCertain()) {
                 return;
             }
             figures.filesRead = Long.valueOf(files);
