@@ -87,7 +87,7 @@ bench-scale: $(BENCH_STAMP) ## a million units, growth with files and columns, r
 bench-size: $(BENCH_STAMP) ## bytes for each distinct value against every other writer of such filters
 	@. tools/java && $(BIN)/python -m bench.size
 
-bench-tables: $(BENCH_STAMP) ## Delta tables against plain files and deltalake's scan; plans to erase keys
+bench-tables: $(BENCH_STAMP) ## Delta and Iceberg tables against plain files, deltalake and Spark; plans to erase keys
 	@. tools/java && $(BIN)/python -m bench.tables
 
 compat: $(STAMP) ## the tests on every Spark that is supported, and docs/COMPATIBILITY.md from them; VERSION=3.5.9 for one

@@ -234,6 +234,8 @@ class Tables:
     """How much of the time of a lookup in the plain directory."""
     scan_bar, many_bar = 30, 50
     """How many times faster than deltalake's scan: for one key, and the files for many keys."""
+    spark_bar = 10
+    """How many times faster Spark finds one key of an Iceberg table with an index than without."""
     many = 10_000
     erased_keys: ClassVar = {10_000: 5.0}
     """How many keys are planned to be erased, and how long that may take beside reading the files that hold them."""

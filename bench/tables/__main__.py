@@ -1,4 +1,4 @@
-"""Delta tables beside the same rows as plain files and beside deltalake's own scan; erasure: `make bench-tables`.
+"""Delta tables beside plain files and deltalake's own scan, Spark on Iceberg, erasure: `make bench-tables`.
 
 Each answer is compared before any time is. Methods answer the same questions in turn, each question has a key that was
 not asked before, and the median counts; all data is in the page cache. Data and indexes are kept in .bench/tables.
@@ -19,6 +19,7 @@ from rich.console import Console
 
 from bench.parameters import Tables
 from bench.results import Outcome, Result, main
+from bench.tables.iceberg import spark_on_iceberg
 from bench.tables.source import INDEXES, BothTables, absent_keys, both_tables
 from lakebloom import Lakebloom, col
 
@@ -29,6 +30,7 @@ def run(console: Console) -> Outcome:
     lake = Lakebloom(location=INDEXES)
     results = [*_lookups(lake, searched), _many_keys(lake, searched)]
     console.print("[dim]lookups are measured[/]")
+    results += spark_on_iceberg()
     return Outcome([*results, *_erasures(lake, erased)])
 
 
@@ -136,4 +138,4 @@ def _read(plan: Any, keys: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    main("Delta tables and erasure", run)
+    main("Delta and Iceberg tables, and erasure", run)

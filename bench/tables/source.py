@@ -85,16 +85,21 @@ def _done(table: BothTables) -> Path:
 
 
 def _make(table: BothTables) -> None:
-    for folder in (table.plain, table.delta):
-        shutil.rmtree(folder, ignore_errors=True)
-        Path(folder).mkdir(parents=True)
+    make_plain(table)
+    shutil.rmtree(table.delta, ignore_errors=True)
+    shutil.copytree(table.plain, table.delta)
+    convert_to_deltalake(table.delta)
+
+
+def make_plain(table: BothTables) -> None:
+    """Write the files of the directory."""
+    shutil.rmtree(table.plain, ignore_errors=True)
+    Path(table.plain).mkdir(parents=True)
     for number in range(table.files):
         keys = _keys(table.files, number, table.rows_per_file)
         amounts = pa.array(np.arange(table.rows_per_file) % 1000)
         rows = pa.table({"user": keys, "amount": amounts, "note": pc.utf8_reverse(keys)})
         pq.write_table(rows, f"{table.plain}/{number:05}.parquet", row_group_size=table.rows_per_file)
-        shutil.copyfile(f"{table.plain}/{number:05}.parquet", f"{table.delta}/{number:05}.parquet")
-    convert_to_deltalake(table.delta)
 
 
 def _keys(files: int, number: int, count: int) -> pa.Array:

@@ -107,7 +107,9 @@ def table_frame(spark: SparkSession, metadata_file: str, snapshot: int | None = 
         found = found.copyWithSnapshotId(snapshot)
     nothing = jvm.scala.Option.empty()
     relation = jvm.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation.create(found, nothing, nothing)
-    frame = jvm.org.apache.spark.sql.classic.Dataset.ofRows(java, relation)
+    is_old = java.getClass().getName() == "org.apache.spark.sql.SparkSession"
+    datasets = jvm.org.apache.spark.sql.Dataset if is_old else jvm.org.apache.spark.sql.classic.Dataset
+    frame = datasets.ofRows(java, relation)
     return DataFrame(frame, spark)
 
 

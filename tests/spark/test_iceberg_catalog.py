@@ -21,7 +21,8 @@ pytestmark = [
     pytest.mark.skipif(not pyspark.__version__.startswith("3.5"), reason="needs the Iceberg connector's Spark 3.5"),
 ]
 PARTS = (
-    "conditions", "writes", "versions", "columns", "partitions", "maintenance", "old_format", "plans", "oddities", "joins"
+    "conditions", "writes", "versions", "columns", "partitions", "maintenance", "old_format", "plans", "oddities",
+    "joins",
 )  # fmt: skip
 
 
@@ -44,3 +45,71 @@ def test_counts_are_those_of_the_connector(found: dict[str, Any], part: str) -> 
         if "scans" in case and all(read is not None for _, _, read in case["scans"]) and case["scans"]:
             assert sum(read for _, _, read in case["scans"]) == case["splits"], (name, case)
             assert case["splits"] <= case["splits_without"], (name, case)
+
+
+SKIPPED = {
+    "conditions": {
+        "k = 25": (4, 1), "k = 24": (4, 0), "k <=> 25": (4, 1), "n.a = 25": (4, 1), "d = 2.25": (4, 1),
+        "f = 1.25": (4, 1), "k = 25 OR s = 's3'": (4, 2), "k = CAST(25 AS BIGINT)": (4, 1), "no column": (4, 1),
+        "metadata columns": (4, 1), "limit": (4, 1), "grouping sets": (4, 1), "NOT k = 25": (4, 4),
+    },
+    "writes": {"mor 0 k IN (7, 25)": (4, 2), "cow 1 k = 1": (1, 0), "vectors 0 k IN (7, 25)": (4, 2)},
+    "versions": {
+        "newest k = 25": (5, 2), "then k = 25": (4, 1), "tag k = 25": (4, 1), "branch k = 1": (3, 2),
+        "branch by name k = 25": (4, 1), "option": (4, 1),
+    },
+    "columns": {
+        "renamed: key = 25": (4, 1), "added: k = 25": (4, 4), "filled: key = 25": (4, 1), "widened: key = 25": (4, 1),
+        "widened: d = 2.25": (4, 1), "widened: f = 1.25": (4, 1), "widened: n.a = 25": (4, 1),
+        "again: s = 's11'": (6, 6), "leaf: n.c = 25": (4, 1), "case: key = 25": (4, 1),
+    },
+    "partitions": {"bucket(4, k): k = 25": (3, 1), "p: k = 25": (12, 1), "p: k = 25 AND p = 1": (4, 1)},
+    "maintenance": {
+        "deleted: k = 25": (6, 1), "rolled back: k = 25": (6, 1), "rewritten: k = 25": (1, 1),
+        "expired: k = 25": (3, 1), "created again: k = 25": (4, 4),
+    },
+    "old_format": {"v1": (4, 1), "upgraded": (5, 2), "upgraded and refreshed": (5, 1), "merged manifests": (5, 4)},
+    "plans": {"spark.sql.iceberg.data-planning-mode=distributed": (4, 1), "window": (4, 1), "grouped true": (12, 2)},
+    "oddities": {
+        "paths 3": (6, 1), "mixed k = 25": (6, 3), "taken over": (4, 1), "taken over again 72": (4, 4),
+        "UTC n = TIMESTAMP_NTZ '2024-01-01 07:00:00'": (4, 1),
+    },
+    "joins": {"keys and a condition": (4, 1), "keys": (4, 4)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_files_are_skipped(found: dict[str, Any], part: str) -> None:
+    """The first number is what Iceberg's own planning left."""
+    counts = {name: tuple(found[part][name]["scans"][0][:2]) for name in SKIPPED[part]}
+    assert counts == SKIPPED[part]
+    for name, (files, kept) in counts.items():
+        assert found[part][name]["explained"][0] == [files, files - kept], name
+
+
+def test_several_scans_of_a_query_skip_their_own_files(found: dict[str, Any]) -> None:
+    plans = found["plans"]
+    assert plans["with all"]["scans"] == [[4, 1, 1], [4, 4, 4]]
+    assert plans["self-join"]["scans"] == [[4, 1, 1], [2, 1, 1]]
+    assert plans["pruned at run time, adaptive true"]["scans"] == [[12, 3, 1], [4, 1, 1]]
+    assert found["versions"]["both"]["scans"] == [[4, 1, 1], [5, 2, 2]]
+    assert found["oddities"]["two lakes"]["splits"] == 1
+    assert found["oddities"]["another session"]["rows"] == 1
+
+
+def test_what_is_no_read_is_left_alone(found: dict[str, Any]) -> None:
+    left = {
+        name: case["reasons"] for name, case in found["versions"].items() if case["reasons"] == [["UNSUPPORTED_TABLE"]]
+    }
+    assert {"incremental", "changelog", "metadata files", "metadata files where", "metadata snapshots"} <= set(left)
+    writes = {name: case["read"] for name, case in found["writes"].items() if "read" in case}
+    for mode in ("mor", "vectors"):
+        for number in (0, 2, 3):  # DELETE and UPDATE: Iceberg's bounds decide alone
+            assert all(files == kept for files, kept in writes[f"{mode} write {number}"]), writes
+            assert writes[f"{mode} write {number}"], writes
+    assert "Iceberg" in found["joins"]["prune_join"]["rows"]
+
+
+def test_what_was_collected_once_stays(found: dict[str, Any]) -> None:
+    assert found["plans"]["collected twice"]["rows"] == [1, 1, 40, 1, 1, 40, 2, 2, 41]
+    assert found["plans"]["shared frame"] == {"same": True, "rows": 40, "splits": 1}

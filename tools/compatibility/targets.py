@@ -18,7 +18,11 @@ AREAS = {
     "queries": ("tests/spark/skipping", "tests/spark/test_skipping_smoke.py", "tests/spark/test_old_plans.py"),
     "Delta tables, contract tests": ("tests/spark/test_delta_contract.py",),
     "Delta tables, with Delta's jar": ("tests/spark/test_delta_jar.py",),
-    "Iceberg tables": ("tests/spark/test_iceberg_catalog.py", "tests/spark/test_iceberg_metadata.py"),
+    "Iceberg tables": (
+        "tests/spark/test_iceberg_catalog.py",
+        "tests/spark/test_iceberg_metadata.py",
+        "tests/spark/test_iceberg_random.py",
+    ),
     "predicates and settings": (
         "tests/spark/test_comparisons.py",
         "tests/spark/test_conf.py",
