@@ -162,8 +162,27 @@ class Board:
     batch_rows = 1 << 20
     fpp = 0.001
     """Of ClickHouse's skip index."""
+    space_gb = 48
+    """What is kept takes so much, with the lakes of the lookups."""
     duckdb_bar, lance_bar = 10, 2.0
     """A present key in files of real size: times faster than DuckDB, share of the time of Lance's Bloom filter."""
+
+
+class Wide:
+    """A table of very many columns."""
+
+    seed = 12
+    files, rows_per_file, columns = 8, 100_000, 200
+
+
+class Distant:
+    """Some of the large files in an object store that is not near."""
+
+    files = 2
+    latency_s = 0.020
+    questions = 5
+    slow_s = 4.0
+    """After a question that took so long, no other is asked."""
 
 
 class Units:

@@ -1,14 +1,17 @@
 """The board of peers: what a user would pick instead, in the same lakes, side by side: `make bench-board`.
 
-Two lakes, of small files and of files of real size. Each peer is asked for a present key, an absent one, 100 keys and
-10,000 keys of which 100 are there, in turn, and each answer is compared. What each of them keeps is made once; its
-time and bytes are those of that day. A peer that is better is shown as better.
+Three lakes: small files, files of 200 columns, and files of real size. Each peer is asked for a present key, an absent
+one, 100 keys and 10,000 keys of which 100 are there, in turn, and each answer is compared. What each of them keeps is
+made once; its time and bytes are those of that day. Some of the large files are then read from an object store that is
+20 ms away. A peer that is better is shown as better.
 """
 
 from __future__ import annotations
 
 import random
+import shutil
 import statistics
+import sys
 import uuid
 import warnings
 from pathlib import Path
@@ -16,8 +19,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from rich.console import Console
 
+from bench.board.distant import distant_results
 from bench.board.forms import CLICKHOUSE, LMDB, ROCKSDB, Cost, Lake, costs_of, size_of
-from bench.large.source import large_files
+from bench.board.wide import wide_files, wide_questions
+from bench.large.source import LargeFiles, large_files
 from bench.lookup.large import large_questions
 from bench.lookup.race import BLOOM, BTREE, LOADING, OURS, TOLD, Method, cold, warm
 from bench.lookup.source import (
@@ -32,7 +37,7 @@ from bench.lookup.source import (
     tables,
     write_lance,
 )
-from bench.parameters import WORK, Board, Large, LargeLookup
+from bench.parameters import WORK, Board, Large, LargeLookup, Wide
 from bench.results import Matrix, Outcome, Point, Result, figure, main
 
 VERY_MANY = f"{Board.many:,} keys"
@@ -49,9 +54,10 @@ NEEDS = {
 
 def run(console: Console) -> Outcome:
     """Measure everything."""
+    _check_space()
     results: list[Result] = []
     matrices, points = [], []
-    for lake, asked in (_small(), _large()):
+    for lake, asked in (_small(), _wide(), _large()):
         costs = {**costs_of(lake), DUCKDB: Cost(0.0, size_of(lake.embedded) - size_of(lake.plain))}
         contenders = _methods(lake)
         warm(contenders, asked, set())
@@ -65,9 +71,23 @@ def run(console: Console) -> Outcome:
                 if (typical := method.typical(PRESENT)) is not None
             ]
         console.print(f"[dim]{lake.title}: measured[/]")
+    files = _large_files()
+    distant, more = distant_results(console, files, large_questions(files))
+    matrices.append(distant)
+    results += more
     for matrix in matrices:
         console.print(matrix.printed())
     return Outcome(results, points, matrices=matrices)
+
+
+def _check_space() -> None:
+    """End before the disk is full: all lakes and what the peers keep of them take much room."""
+    WORK.mkdir(exist_ok=True)
+    free_gb, kept_gb = shutil.disk_usage(WORK).free / 1e9, size_of(WORK) / 1e9
+    if free_gb + kept_gb < Board.space_gb:
+        sys.exit(
+            f"{WORK} needs {Board.space_gb} GB: {kept_gb:.0f} GB are there, and {free_gb:.0f} GB of the disk are free"
+        )
 
 
 def _small() -> tuple[Lake, dict[str, list[Question]]]:
@@ -83,9 +103,12 @@ def _questions_of(table: LookupTable) -> dict[str, list[Question]]:
     return questions(table, Board.questions + 1)
 
 
+def _large_files() -> LargeFiles:
+    return large_files(FOLDER / "large", key="uuid", files=LargeLookup.files, rows=LargeLookup.sampled_rows)
+
+
 def _large() -> tuple[Lake, dict[str, list[Question]]]:
-    folder = FOLDER / "large"
-    files = large_files(folder, key="uuid", files=LargeLookup.files, rows=LargeLookup.sampled_rows)
+    folder, files = FOLDER / "large", _large_files()
     write_lance(files.plain, folder / "lance", ("BLOOMFILTER", "BTREE"))
     lake = Lake(
         "large", f"{LargeLookup.files} files of 2,000,000 rows and 12 columns", files.plain, files.embedded,
@@ -93,6 +116,18 @@ def _large() -> tuple[Lake, dict[str, list[Question]]]:
     )  # fmt: skip
     asked = {case: some[: Board.questions + 1] for case, some in large_questions(files).items()}
     return lake, _with_very_many(asked)
+
+
+def _wide() -> tuple[Lake, dict[str, list[Question]]]:
+    folder = WORK / "board" / "wide"
+    rows = wide_files(folder)
+    write_lance(folder / "plain", folder / "lance", ("BLOOMFILTER", "BTREE"))
+    lake = Lake(
+        "wide", f"{Wide.files} files of {Wide.rows_per_file:,} rows and {Wide.columns} columns", folder / "plain",
+        folder / "embedded", folder / "lance", folder / "forms", Wide.files * Wide.rows_per_file,
+        by_row_group=False,
+    )  # fmt: skip
+    return lake, _with_very_many(wide_questions(rows, Board.questions + 1))
 
 
 def _rows(folder: Path) -> int:

@@ -82,15 +82,10 @@ def large_questions(files: LargeFiles) -> dict[str, list[Question]]:
     rows = [(key, amount, f"{path}#{group}") for key, amount, path, group in files.rows]
     absent = [str(uuid.UUID(int=rng.getrandbits(128), version=4)) for _ in range(count)]
     return {
-        PRESENT: [_question([row]) for row in rng.sample(rows, count)],
+        PRESENT: [Question.of([row]) for row in rng.sample(rows, count)],
         ABSENT: [Question([key], [], {}) for key in absent],
-        MANY: [_question(rng.sample(rows, Lookup.keys)) for _ in range(count)],
+        MANY: [Question.of(rng.sample(rows, Lookup.keys)) for _ in range(count)],
     }
-
-
-def _question(rows: list[tuple[str, int, str]]) -> Question:
-    found = sorted((key, amount) for key, amount, _ in rows)
-    return Question([key for key, _, _ in rows], found, {key: home for key, _, home in rows})
 
 
 def _methods(files: LargeFiles, folder: Path) -> list[Method]:

@@ -40,6 +40,11 @@ class Question:
     homes: dict[str, str]
     """Which file each of the keys is in."""
 
+    @classmethod
+    def of(cls, rows: list[tuple[str, int, str]]) -> Question:
+        """Return the question for the keys of these rows: key, amount and home."""
+        return cls([key for key, _, _ in rows], sorted(row[:2] for row in rows), {key: home for key, _, home in rows})
+
 
 @dataclass(frozen=True, slots=True)
 class LookupTable:
@@ -132,18 +137,10 @@ def questions(table: LookupTable, count: int) -> dict[str, list[Question]]:
     pool = [_row(path, rng) for path in rng.sample(paths, min(len(paths), 4 * Lookup.keys))]
     many = [rng.sample(pool, Lookup.keys) for _ in range(count)]
     return {
-        PRESENT: [_question([row]) for row in rows],
+        PRESENT: [Question.of([row]) for row in rows],
         ABSENT: [Question([str(uuid.UUID(int=rng.getrandbits(128), version=4))], [], {}) for _ in range(count)],
-        MANY: [_question(chosen) for chosen in many],
+        MANY: [Question.of(chosen) for chosen in many],
     }
-
-
-def _question(rows: list[tuple[str, int, str]]) -> Question:
-    return Question(
-        [key for key, _, _ in rows],
-        sorted((key, amount) for key, amount, _ in rows),
-        {key: path for key, _, path in rows},
-    )
 
 
 def _row(path: Path, rng: random.Random) -> tuple[str, int, str]:

@@ -3,14 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
-import threading
-import urllib.request
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +11,7 @@ from rich.console import Console
 
 from bench.parameters import Scale, Units
 from bench.results import Result, table
+from bench.s3 import BUCKET, Traffic, counting_s3
 from bench.scale.opening import wide_columns
 from bench.scale.units import NAME, Shape, commit, write_units
 from lakebloom import Lakebloom, Sbbf, col
@@ -30,7 +23,6 @@ from lakebloom.store.segments import SegmentWriter
 from lakebloom.store.unit_table import ColumnFacts, Unit
 from lakebloom.tables.listing.listing import list_files
 
-BUCKET = "bench"
 OBJECTS, ROWS, FPP = 20, 25_000, 1e-3
 LOOKUPS: tuple[tuple[str, int | None, Unindexed], ...] = (
     ("first lookup", 3, "scan"),
@@ -47,59 +39,6 @@ SHAPES = (
     Shape(segments=4, units=4000, blocks=40),
 )
 WIDE = Shape(segments=1, units=1_000_000, blocks=Units.wide_blocks)
-
-
-@dataclass(slots=True)
-class Traffic:
-    """What came in and went out."""
-
-    requests: Counter[str] = field(default_factory=Counter)
-    size_bytes: int = 0
-
-    def clear(self) -> None:
-        """Start anew."""
-        self.requests.clear()
-        self.size_bytes = 0
-
-
-@contextmanager
-def counting_s3() -> Iterator[tuple[dict[str, str], Traffic]]:
-    """Run a server with one bucket; yield the options that reach it, and its traffic."""
-    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-    from werkzeug.serving import make_server
-
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    application = DomainDispatcherApplication(create_backend_app)
-    traffic, lock = Traffic(), threading.Lock()
-
-    def counted(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
-        def started(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
-            size = next((int(value) for name, value in headers if name.lower() == "content-length"), 0)
-            with lock:
-                traffic.requests[f"{environ['REQUEST_METHOD']} {status[:3]}"] += 1
-                traffic.size_bytes += size
-            return start_response(status, headers, *rest)
-
-        return application(environ, started)
-
-    server = make_server("127.0.0.1", 0, counted, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    endpoint = f"http://127.0.0.1:{server.server_port}"
-    with urllib.request.urlopen(urllib.request.Request(f"{endpoint}/{BUCKET}", method="PUT")):
-        pass
-    options = {
-        "endpoint": endpoint,
-        "region": "us-east-1",
-        "access_key_id": "bench",
-        "secret_access_key": "bench",
-        "allow_http": "true",
-    }
-    try:
-        yield options, traffic
-    finally:
-        server.shutdown()
-        thread.join()
 
 
 def request_results(console: Console) -> list[Result]:

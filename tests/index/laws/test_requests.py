@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from bench.scale.requests import BUCKET, counting_s3
+from bench.s3 import BUCKET, counting_s3
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.index.build.create import create_index

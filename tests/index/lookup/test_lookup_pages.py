@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from bench.scale.requests import BUCKET, counting_s3
+from bench.s3 import BUCKET, counting_s3
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 import pytest
-from bench.scale.requests import BUCKET, counting_s3
+from bench.s3 import BUCKET, counting_s3
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.index.build.create import create_index
