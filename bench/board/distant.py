@@ -189,7 +189,7 @@ def _datafusion(server: DistantS3) -> Ask:
         allow_http=True,
     )
     context.register_object_store("s3://", store, BUCKET)
-    context.register_parquet("t", TABLE)
+    context.register_parquet("t", f"{TABLE}/")
 
     def ask(key: str) -> list[tuple[str, int]]:
         batches = context.sql(f"SELECT * FROM t WHERE uuid = '{key}'").collect()
