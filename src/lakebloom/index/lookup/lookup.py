@@ -40,10 +40,11 @@ from lakebloom.tables.listing.listing import is_remote, look_again
 from lakebloom.tables.parquet.pages.locations import UnpagedError
 from lakebloom.tables.parquet.pages.row_ranges import RowRanges
 from lakebloom.tables.parquet.rows import TableRows, Wanted, rows_without_columns
-from lakebloom.tuning import PAGED_AT_ONCE, REQUESTS
+from lakebloom.tuning import LISTINGS, PAGED_AT_ONCE, REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
 
     from lakebloom.index.as_of import AsOf
     from lakebloom.index.current_table import CurrentTable
@@ -84,9 +85,17 @@ class Lookups:
             raise InvalidArgumentError('unindexed must be "scan", "skip" or "error"', found=unindexed)
         if limit is not None and limit < 0:
             raise InvalidArgumentError("limit must not be negative", found=limit)
+        ahead = self._list_ahead(unindexed, as_of)
         return self._reader.with_newest(
-            lambda snapshot: self._of_version(snapshot, as_of, predicate, columns, limit, unindexed)
+            lambda snapshot: self._of_version(snapshot, as_of, predicate, columns, limit, unindexed, ahead)
         )
+
+    def _list_ahead(self, unindexed: Unindexed, as_of: AsOf) -> _ListedAhead | None:
+        """Begin to list an object store's table, while the index is asked for its newest version."""
+        table = self._table
+        if table is None or not table.lists_objects or unindexed == "skip" or as_of != NEWEST:
+            return None
+        return _ListedAhead(table)
 
     def _of_version(
         self,
@@ -96,12 +105,13 @@ class Lookups:
         columns: Sequence[str] | None,
         limit: int | None,
         unindexed: Unindexed,
+        ahead: _ListedAhead | None,
     ) -> pa.Table:
         """Return the rows; of the next version of a table with a log, if a file was vacuumed meanwhile."""
         while True:
             current = self._current(snapshot) if as_of == NEWEST else self._at(snapshot, as_of)
             try:
-                return self._rows(snapshot, current, predicate, columns, limit, unindexed)
+                return self._rows(snapshot, current, predicate, columns, limit, unindexed, ahead)
             except NotFoundError:
                 if current.snapshot is None or as_of != NEWEST or self._current(snapshot) == current:
                     raise
@@ -117,20 +127,22 @@ class Lookups:
         columns: Sequence[str] | None,
         limit: int | None,
         unindexed: Unindexed,
+        ahead: _ListedAhead | None,
     ) -> pa.Table:
         table = self._table_of(current)
+        files = table.files if ahead is None or ahead.table is not table else ahead.files
         logged = None if current.snapshot is None else current.record
         predicate = renamed(predicate, table.rows.names.require)
         search = _Search(table.rows, predicate, columns, self._options, unindexed, snapshot.storage)
         if not table.has_columns_of(snapshot):
-            reads = unindexed_reads(table.files(), unindexed)
+            reads = unindexed_reads(files(), unindexed)
         elif unindexed == "skip":
             table.current.require_plain(self._options)
             candidates = candidate_reads(snapshot, predicate, table=logged)
             reads = [read for read in candidates if table.may_hold(read.file)]
             reads.sort(key=lambda read: read.file.uri)
         else:
-            reads = reads_of(snapshot, predicate, table.files(), unindexed, table=logged)
+            reads = reads_of(snapshot, predicate, files(), unindexed, table=logged)
         parts, found = [], 0
         for part in search.run(reads):
             parts.append(part)
@@ -183,6 +195,11 @@ class _Table:
         """Return the table's files: a log knows them, directories are watched or listed."""
         return self._inventory.files() if self.current.snapshot is None else self.current.snapshot.files
 
+    @property
+    def lists_objects(self) -> bool:
+        """Whether the files are known only from a request to an object store."""
+        return self.current.snapshot is None and any(map(is_remote, self.current.locations))
+
     def may_hold(self, file: TableFile) -> bool:
         """Tell whether an indexed file can be one of the table's, without listing it."""
         logged = self.current.logged
@@ -198,6 +215,19 @@ class _Table:
         if self.current.snapshot is not None:
             return True
         return all(self.rows.types.get(column.path) == column.type for column in snapshot.commit.config.columns)
+
+
+class _ListedAhead:
+    """The files of a table, which another thread lists meanwhile. Once: who asks again meets a table that changed."""
+
+    def __init__(self, table: _Table) -> None:
+        self.table = table
+        self._listing: Future[Sequence[TableFile]] | None = pool(LISTINGS).submit(table.files)
+
+    def files(self) -> Sequence[TableFile]:
+        """Return the files. Raises the errors of listing them."""
+        listing, self._listing = self._listing, None
+        return self.table.files() if listing is None else listing.result()
 
 
 def _same_columns(one: TableRecord, other: TableRecord) -> bool:

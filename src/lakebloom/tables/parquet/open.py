@@ -10,7 +10,7 @@ cache likes, from a store in pieces that are worth a request.
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,7 +23,8 @@ from lakebloom.tables.parquet.pages.local_bytes import local_bytes
 from lakebloom.tuning import LOCAL_BUFFER_BYTES, REMOTE_BUFFER_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     import pyarrow.parquet as pq
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from lakebloom.tables.parquet.pages.loading import PageBytes
     from lakebloom.tables.parquet.remote_file import ObjectVersion, RemoteFile
 
-__all__ = ["open_source", "page_bytes", "parquet_file", "reading", "row_group_reader", "seen_version"]
+__all__ = ["fetched", "open_source", "page_bytes", "parquet_file", "reading", "row_group_reader", "seen_version"]
 
 
 _GONE = "check the path; the file may have been removed since it was listed"
@@ -58,6 +59,12 @@ def page_bytes(source: pa.NativeFile) -> PageBytes:
     """Return what reads pieces of an open file."""
     remote: RemoteFile | None = getattr(source, "remote", None)
     return local_bytes(source) if remote is None else remote
+
+
+def fetched(source: pa.NativeFile, ranges: Iterable[tuple[int, int]]) -> AbstractContextManager[None]:
+    """Return a block inside of which some ranges of an object are in memory; of a local file nothing is read ahead."""
+    remote: RemoteFile | None = getattr(source, "remote", None)
+    return nullcontext() if remote is None else remote.fetched(list(ranges))
 
 
 def seen_version(source: pa.NativeFile) -> ObjectVersion | None:

@@ -11,12 +11,12 @@ import lakebloom.arrow_compute as pc
 from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.tables.file_identity import is_logged, is_same
 from lakebloom.tables.listing.listing import look_again
-from lakebloom.tables.parquet.open import page_bytes, seen_version
+from lakebloom.tables.parquet.open import fetched, page_bytes, seen_version
 from lakebloom.tables.parquet.pages.file_pages import UnpagedError, Wanted
 from lakebloom.tables.parquet.pages.row_ranges import RowRanges
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.parquet.kept_footers import KeptFooter
@@ -147,7 +147,19 @@ class OpenFile:
     def _read_leaves(self, row_groups: Sequence[int], leaves: Sequence[int], use_threads: bool) -> pa.Table:
         # Small row groups are decoded before threads have taken over.
         is_large = len(leaves) > 1 and any(self.footer.has_pages[group] for group in row_groups)
-        return self.reader.read_row_groups(row_groups, leaves, use_threads and is_large)
+        with fetched(self._source, self._chunks(row_groups, leaves)):
+            return self.reader.read_row_groups(row_groups, leaves, use_threads and is_large)
+
+    def _chunks(self, row_groups: Sequence[int], leaves: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Yield where the column chunks begin and end."""
+        for group in row_groups:
+            facts = self.footer.metadata.row_group(group)
+            for leaf in leaves:
+                chunk = facts.column(leaf)
+                start, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset
+                if dictionary is not None and 0 < dictionary < start:
+                    start = dictionary
+                yield start, start + chunk.total_compressed_size
 
     @cached_property
     def reader(self) -> Any:

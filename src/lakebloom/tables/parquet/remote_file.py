@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import io
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import obstore
 import pyarrow as pa
@@ -17,17 +18,20 @@ from obstore.exceptions import NotSupportedError
 
 from lakebloom.storage.objects.errors import translated
 from lakebloom.tables.listing.objects import client_and_key, file_of
-from lakebloom.tuning import GAP_BYTES, REQUESTS, TAIL_BYTES
+from lakebloom.tables.parquet.pages.chosen import Piece
+from lakebloom.tuning import FETCHED_BYTES, GAP_BYTES, REQUESTS, TAIL_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from obstore import GetOptions, GetResult
 
     from lakebloom.tables.file_identity import TableFile
-    from lakebloom.tables.parquet.pages.chosen import Piece
 
 __all__ = ["ObjectVersion", "RemoteFile", "RemoteSource"]
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
 
 # Arrow looks for a footer in as many bytes.
 _REPLACED = "the object may have been replaced while it was read; list the table again"
@@ -57,6 +61,7 @@ class RemoteFile(io.RawIOBase):
         self._uri, self._options = uri, options
         self._store, self._key = client_and_key(uri, options)
         self._at = 0
+        self._fetched: list[tuple[int, memoryview]] = []
         if version is not None:
             self.version: ObjectVersion | None = version
             self.size_bytes = self._tail_start = version.file.size_bytes
@@ -95,19 +100,29 @@ class RemoteFile(io.RawIOBase):
         self._at = end
         return self._range(start, end)
 
+    @contextmanager
+    def fetched(self, ranges: Sequence[tuple[int, int]]) -> Iterator[None]:
+        """Fetch some ranges of the object, all at once; inside the block they are read from memory.
+
+        Arrow asks for one column chunk after the other, and each would wait for a request of its own.
+        """
+        missing = [Piece(start, end - start, 0) for start, end in ranges if 0 <= start < min(end, self._tail_start)]
+        if len(missing) > 1 and sum(piece.length for piece in missing) <= FETCHED_BYTES:
+            groups = _close_together(missing)
+            starts = [group[0].offset for group in groups]
+            views = _at_once(lambda group: self._range(*_extent(group)), groups)
+            self._fetched = list(zip(starts, views, strict=True))
+        try:
+            yield
+        finally:
+            self._fetched = []
+
     def fill(self, target: memoryview, pieces: Sequence[Piece]) -> None:
         """See PageBytes. Pieces that lie close to each other are fetched by one request, all requests at once."""
-        groups = _close_together(pieces)
-        if len(groups) > 1:
-            with ThreadPoolExecutor(min(len(groups), REQUESTS), thread_name_prefix="lakebloom") as threads:
-                list(threads.map(lambda group: self._fill(target, group), groups))
-        else:
-            for group in groups:
-                self._fill(target, group)
+        _at_once(lambda group: self._fill(target, group), _close_together(pieces))
 
     def _fill(self, target: memoryview, pieces: Sequence[Piece]) -> None:
-        start = pieces[0].offset
-        end = max(piece.offset + piece.length for piece in pieces)
+        start, end = _extent(pieces)
         data = self._range(start, end)
         if len(data) < end - start:
             raise OSError(f"{self._uri} ends {end - start - len(data)} bytes before the end of a page")
@@ -117,6 +132,9 @@ class RemoteFile(io.RawIOBase):
     def _range(self, start: int, end: int) -> memoryview:
         if start >= self._tail_start:
             return self._tail[start - self._tail_start : end - self._tail_start]
+        for offset, view in self._fetched:
+            if offset <= start and end <= offset + len(view):
+                return view[start - offset : end - offset]
         options: GetOptions = {"range": (start, end)}
         if self.version is not None:
             options["if_match"] = self.version.e_tag
@@ -130,6 +148,19 @@ class RemoteFile(io.RawIOBase):
             size_bytes = obstore.head(self._store, self._key)["size"]
             start = max(0, size_bytes - TAIL_BYTES)
             return obstore.get(self._store, self._key, options={"range": (start, size_bytes)})
+
+
+def _at_once(call: Callable[[ItemT], ResultT], items: Sequence[ItemT]) -> list[ResultT]:
+    """Return what a call that waits for the store gives for each of some items."""
+    if len(items) == 1:
+        return [call(items[0])]
+    with ThreadPoolExecutor(min(len(items) or 1, REQUESTS), thread_name_prefix="lakebloom") as threads:
+        return list(threads.map(call, items))
+
+
+def _extent(pieces: Sequence[Piece]) -> tuple[int, int]:
+    """Return where the first of some pieces begins and the last one ends."""
+    return pieces[0].offset, max(piece.offset + piece.length for piece in pieces)
 
 
 def _close_together(pieces: Sequence[Piece]) -> list[list[Piece]]:
