@@ -17,6 +17,7 @@ from lakebloom.tables.parquet.pages.row_ranges import RowRanges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.parquet.kept_footers import KeptFooter
@@ -147,8 +148,12 @@ class OpenFile:
     def _read_leaves(self, row_groups: Sequence[int], leaves: Sequence[int], use_threads: bool) -> pa.Table:
         # Small row groups are decoded before threads have taken over.
         is_large = len(leaves) > 1 and any(self.footer.has_pages[group] for group in row_groups)
-        with fetched(self._source, self._chunks(row_groups, leaves)):
+        with self.fetched(row_groups, leaves):
             return self.reader.read_row_groups(row_groups, leaves, use_threads and is_large)
+
+    def fetched(self, row_groups: Sequence[int], leaves: Sequence[int]) -> AbstractContextManager[None]:
+        """Return a block inside of which column chunks of an object are in memory, if they are not too large."""
+        return fetched(self._source, self._chunks(row_groups, leaves))
 
     def _chunks(self, row_groups: Sequence[int], leaves: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Yield where the column chunks begin and end."""

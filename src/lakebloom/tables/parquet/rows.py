@@ -293,9 +293,10 @@ def _tables(opened: OpenFile, group: int, leaves: list[int], count: int) -> Iter
             yield from (pa.table({"": pa.nulls(min(count, num_rows - start))}) for start in range(0, num_rows, count))
             return
         batches = opened.reader.iter_batches(count, [group], leaves, use_threads=False)
-    while True:
-        with reading(uri):
-            batch = next(batches, None)
-        if batch is None:
-            return
-        yield pa.Table.from_batches([batch])
+    with opened.fetched([group], leaves):
+        while True:
+            with reading(uri):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            yield pa.Table.from_batches([batch])
