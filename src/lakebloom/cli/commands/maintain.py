@@ -103,7 +103,7 @@ def status(
         for each in found
     ]
     data = [plain(each, lag=each.lag, stale=each.is_stale(max_lag)) for each in found]
-    session.output.table(columns, rows, data, empty="no indexes here")
+    session.output.table(columns, rows, data, empty="no indexes at this location")
     stale = [each.name for each in found if each.is_stale(max_lag)]
     if stale:
         session.output.note(f"a refresh is due: {', '.join(stale)}")
