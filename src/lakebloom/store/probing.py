@@ -40,6 +40,8 @@ __all__ = [
 ]
 
 _NONE = np.empty(0, dtype=np.int64)
+_READ_AT_ONCE = 2
+"""All rows of the largest narrow tile that a build writes are twice as much as a window."""
 
 
 def which_hold(layers: Layers, h: int) -> IntArray:
@@ -176,7 +178,9 @@ def _hit_in_memory(layers: Layers, hashes: HashArray, everyone: HashArray, hit: 
     mixed: HashArray = np.empty((len(layers), len(hashes)), dtype=np.uint64)
     for number, layer in enumerate(layers):
         mixed[number] = in_layer(hashes, number)
-        kept = layer.parts[0].keep(_pieces(layer, mixed[number], 0)) if len(layer.parts) == 1 else None
+        if len(layer.parts) > 1:
+            return False
+        kept = layer.parts[0].keep(_pieces(layer, mixed[number], 0), _READ_AT_ONCE * PROBED_BYTES)
         if kept is None:
             return False
         of_layers.append(kept)

@@ -130,14 +130,17 @@ def rows_of(wanted: Sequence[tuple[TileReader, int]], seen: set[str] | None = No
 
     ``seen`` is that of ``read_each``.
     """
-    parts = [tile.part_of(block) for tile, block in wanted]
-    numbers = [block - part.first_row for part, (_, block) in zip(parts, wanted, strict=True)]
-    requests = [(part.file.path, *part.range_of(number)) for part, number in zip(parts, numbers, strict=True)]
+    pieces, requests = [], []
+    for tile, block in wanted:
+        part = tile.part_of(block)
+        number = block - part.first_row
+        pieces.append((part, number))
+        requests.append((part.file.path, *part.range_of(number)))
     try:
-        stored = read_each(parts[0].storage, requests, seen)
+        stored = read_each(part.storage, requests, seen)
     except StorageError:  # one by one, to find out which it is, and whether it is damage
-        return [part.one(number) for part, number in zip(parts, numbers, strict=True)]
-    return [part.checked(number, row) for part, number, row in zip(parts, numbers, stored, strict=True)]
+        return [part.one(number) for part, number in pieces]
+    return [part.checked(number, row) for (part, number), row in zip(pieces, stored, strict=True)]
 
 
 class PartReader:
@@ -149,6 +152,7 @@ class PartReader:
         self.layout = layout_of(tile.num_units)
         self.storage = storage
         self._seed = seed_of(part.file.path, tile.column, tile.number, tile.layer)
+        self._stored_bytes = self.layout.stored_bytes  # computed once: each key needs it
         self._first_piece = first_row * self.layout.pieces_per_row
         self._num_pieces = part.num_blocks * self.layout.pieces_per_row
         file = getattr(storage, "file", None)  # of local storages, metered ones too
@@ -166,14 +170,14 @@ class PartReader:
 
     def range_of(self, number: int) -> tuple[int, int]:
         """Return where a piece and its checksum lie in the file: the offset, and how many bytes."""
-        return self.layout.offset(number), self.layout.stored_bytes
+        return len(MAGIC) + number * self._stored_bytes, self._stored_bytes
 
     def checked(self, number: int, stored: memoryview) -> memoryview:
         """Return a piece without the checksum behind it. Raises CorruptIndexError if the two do not fit."""
         # Without arrays: a new key takes most of its time here.
-        layout = self.layout
-        data = stored[: layout.piece_bytes]
-        if layout.checksum(data, number + self._first_piece, self._seed) != stored[layout.piece_bytes :]:
+        size_bytes = self.layout.piece_bytes
+        data = stored[:size_bytes]
+        if self.layout.checksum(data, number + self._first_piece, self._seed) != stored[size_bytes:]:
             self._wrong(number)
         return data
 
@@ -195,7 +199,7 @@ class PartReader:
 
         Positions count in pieces. Behind the last piece there is room for what kernels touch. Raises as ``one`` does.
         """
-        found = self.keep(numbers)
+        found = self.keep(numbers, KEPT_BYTES // 2)
         if found is not None:
             return found
         distinct, places = distinct_numbers(numbers.reshape(-1))
@@ -203,13 +207,13 @@ class PartReader:
         self._read(distinct, memory[:-SLACK_BYTES].reshape(len(distinct), -1))
         return memory, places.reshape(numbers.shape)
 
-    def keep(self, numbers: IntArray) -> tuple[ByteArray, IntArray] | None:
-        """Return the same after adding the pieces to the cache; None if they are not cached or too many."""
+    def keep(self, numbers: IntArray, most_bytes: int) -> tuple[ByteArray, IntArray] | None:
+        """Return the same after adding the pieces to the cache; None if they are not cached or too much to read."""
         kept = self._kept()
         if kept is None:
             return None
         missing = kept.missing(self._with_whole_rows(kept.missing(numbers)))
-        if len(missing) * self.layout.piece_bytes > KEPT_BYTES // 2:
+        if len(missing) * self.layout.piece_bytes > most_bytes:
             return None
         if len(missing):
             kept.add(missing, self._read(missing))

@@ -67,14 +67,17 @@ class LocalStorage:
 
     def read_each(self, requests: Sequence[tuple[str, int, int]], seen: set[str] | None = None) -> Views:
         """See ``several.read_each``. Each directory is looked at once for all files in it."""
-        folders = {check_path(path).rpartition("/")[0] for path, _, _ in requests}
-        new = {above for folder in folders for above in _with_parents(folder)}.difference(seen or ())
-        for above in new:
-            if os.path.islink(self._file(above)):  # noqa: PTH114 (most reads come by here)
-                self._unlinked(f"{above}/")  # raises
-        if seen is not None:
-            seen |= new
-        return read_one_part_each([(self._file(path), offset, length) for path, offset, length in requests])
+        seen = set() if seen is None else seen
+        parts = []
+        for path, offset, length in requests:
+            file, folders = _resolved(self.uri, path)
+            for folder in folders:
+                if folder not in seen:
+                    if os.path.islink(folder):  # noqa: PTH114 (most reads come by here)
+                        self._unlinked(path)  # raises
+                    seen.add(folder)
+            parts.append((file, offset, length))
+        return read_one_part_each(parts)
 
     def file(self, path: str) -> str:
         """Return the file's path in the operating system."""
@@ -192,10 +195,11 @@ class LocalStorage:
 
 
 @lru_cache(maxsize=CACHED_ANSWERS)
-def _with_parents(folder: str) -> tuple[str, ...]:
-    """Return a directory below the base, and those above it."""
-    parts = folder.split("/") if folder else []
-    return tuple(["/".join(parts[: end + 1]) for end in range(len(parts))])
+def _resolved(uri: str, path: str) -> tuple[str, tuple[str, ...]]:
+    """Return the file of a path, and the directories between the base and it."""
+    file = f"{_base(uri)}/{check_path(path)}"
+    parts = path.split("/")[:-1]
+    return file, tuple([f"{_base(uri)}/{'/'.join(parts[: end + 1])}" for end in range(len(parts))])
 
 
 @lru_cache(maxsize=CACHED_ANSWERS)
