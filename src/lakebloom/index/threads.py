@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import weakref
-from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from lakebloom.locks import new_lock
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 __all__ = ["CORES", "closed", "opened", "pool"]
 
@@ -22,6 +25,8 @@ def pool(workers: int) -> ThreadPoolExecutor:
     """Return a pool of this many threads. Tasks must not submit to this pool and wait: that deadlocks."""
     with _lock:
         if workers not in _pools:
+            from concurrent.futures import ThreadPoolExecutor  # here and not above: a lookup of one file needs none
+
             _pools[workers] = ThreadPoolExecutor(workers, thread_name_prefix="lakebloom")
         return _pools[workers]
 

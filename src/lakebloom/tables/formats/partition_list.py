@@ -6,7 +6,6 @@ catalog, whatever the directory is called. A directory that the catalog does not
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -128,7 +127,9 @@ class PartitionList:
             return
         if watch is not None:
             watch.give_up()
-        # Here and not above: local tables work without loading obstore.
+        # Here and not above: local tables need neither threads nor obstore.
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(min(len(remote), REQUESTS)) as threads:
             listed = threads.map(lambda root: _remote(root, options), remote)
             for root, found in zip(remote, listed, strict=True):

@@ -8,10 +8,10 @@ a smallint, timestamps with and without time zone for each other, dates as times
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import msgspec
 import pyarrow as pa
 from pyarrow import types as pt
 
@@ -73,7 +73,7 @@ def _element_family(column: Any) -> Family:
 
 @lru_cache(maxsize=CACHED_ANSWERS)  # files of a table have the same types, and this is asked for each file and column
 def _family_named(physical: str, logical_json: str) -> Family:
-    logical = json.loads(logical_json)
+    logical = msgspec.json.decode(logical_json)
     name = logical["Type"]
     if name == "Null":
         return "null"
