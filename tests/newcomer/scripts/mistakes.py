@@ -43,7 +43,7 @@ MISTAKES: dict[str, Callable[[], object]] = {
     "no such index": lambda: lake.lookup("by_usr", col("user_id") == 1),
     "a path that is not there": lambda: lake.create_index(home / "evens", BloomIndexConfig("x", ["user_id"])),
     "a CSV directory": lambda: lake.create_index(home / "csv", BloomIndexConfig("x", ["user_id"])),
-    "an Iceberg table without its metadata": lambda: lake.create_index(home / "iceberg", BloomIndexConfig("x", ["user_id"])),
+    "an Iceberg table, damaged": lambda: lake.create_index(home / "iceberg", BloomIndexConfig("x", ["user_id"])),
     "a location that cannot be written": lambda: Lakebloom(spark, home / "file/indexes").create_index(events, by_user),
     "the table is gone": lambda: lake.refresh_index("gone"),
     "explain of nonsense": lambda: lake.explain("selct * from events"),
