@@ -10,6 +10,7 @@ from tests.spark.iceberg_catalog import COW, MOR, Catalog
 from tests.spark.iceberg_connector import catalog_session
 from tests.spark.iceberg_oddities import oddities
 from tests.spark.iceberg_plans import joins, plans
+from tests.spark.iceberg_unknown import let_names_change, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,6 +89,8 @@ def versions(catalog: Catalog) -> None:
         f"SELECT * FROM {table} VERSION AS OF {first} AS a JOIN {table} AS b ON a.p = b.p WHERE a.k = 25 AND b.k = 1",
     )
     catalog.cases.same("option", lambda: catalog.spark.read.option("snapshot-id", first).table(table).where("k = 25"))
+    place = f"{catalog.home}/ware house/db/versions"
+    catalog.cases.same("by path", lambda: catalog.spark.read.format("iceberg").load(place).where("k = 25"))
     ids = catalog.snapshots("versions")
     catalog.cases.same(
         "incremental",
@@ -126,7 +129,7 @@ def columns(catalog: Catalog) -> None:
     catalog.spark.sql(f"ALTER TABLE {table} ALTER COLUMN n.a TYPE BIGINT")
     ask("widened", "key = 25", "key = 5000000000", "d = 2.25", "f = 1.25", "f = 1.1", "n.a = 25", "n.a = 5000000000")
     catalog.spark.sql(f"INSERT INTO {table} VALUES (5000000000, 'x', 123456789012.25, 1.1D, NULL, 1, 25)")
-    ask("wide", "key = 5000000000", "d = 123456789012.25", "f = 1.1", "f = 1.25")
+    ask("wide", "key = 5000000000", "d = 123456789012.25", "f = 1.1", "f = 1.25", "n.a IS NULL", "n IS NULL")
     catalog.lake.refresh_index("columns")
     catalog.lake.enable()
     ask("refreshed", "key = 5000000000", "key = 25", "d = 123456789012.25", "f = 1.1", "f = 1.25", "k = 25")
@@ -205,12 +208,25 @@ def old_format(catalog: Catalog) -> None:
 
 PARTS: dict[str, Callable[[Catalog], None]] = {
     each.__name__: each
-    for each in (conditions, writes, versions, columns, partitions, maintenance, old_format, plans, oddities, joins)
+    for each in (
+        conditions,
+        writes,
+        versions,
+        columns,
+        partitions,
+        maintenance,
+        old_format,
+        plans,
+        oddities,
+        joins,
+        unknown,
+    )
 }
 
 
 def main(home: str, *parts: str) -> None:
     """Run some parts, or all, each in a home of its own."""
+    let_names_change()
     spark = catalog_session(f"{home}/ware house")
     found: dict[str, Any] = {}
     catalog = Catalog(spark, home)

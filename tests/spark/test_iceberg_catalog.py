@@ -22,7 +22,7 @@ pytestmark = [
 ]
 PARTS = (
     "conditions", "writes", "versions", "columns", "partitions", "maintenance", "old_format", "plans", "oddities",
-    "joins",
+    "joins", "unknown",
 )  # fmt: skip
 
 
@@ -56,7 +56,7 @@ SKIPPED = {
     "writes": {"mor 0 k IN (7, 25)": (4, 2), "cow 1 k = 1": (1, 0), "vectors 0 k IN (7, 25)": (4, 2)},
     "versions": {
         "newest k = 25": (5, 2), "then k = 25": (4, 1), "tag k = 25": (4, 1), "branch k = 1": (3, 2),
-        "branch by name k = 25": (4, 1), "option": (4, 1),
+        "branch by name k = 25": (4, 1), "option": (4, 1), "by path": (5, 2),
     },
     "columns": {
         "renamed: key = 25": (4, 1), "added: k = 25": (4, 4), "filled: key = 25": (4, 1), "widened: key = 25": (4, 1),
@@ -75,6 +75,7 @@ SKIPPED = {
         "UTC n = TIMESTAMP_NTZ '2024-01-01 07:00:00'": (4, 1),
     },
     "joins": {"keys and a condition": (4, 1), "keys": (4, 4)},
+    "unknown": {"all there": (4, 1)},
 }  # fmt: skip
 
 
@@ -108,6 +109,15 @@ def test_what_is_no_read_is_left_alone(found: dict[str, Any]) -> None:
             assert all(files == kept for files, kept in writes[f"{mode} write {number}"]), writes
             assert writes[f"{mode} write {number}"], writes
     assert "Iceberg" in found["joins"]["prune_join"]["rows"]
+
+
+def test_a_connector_that_lacks_something_reads_all(found: dict[str, Any]) -> None:
+    """And explain says that the table cannot be handled, or what failed."""
+    lacking = {name: case for name, case in found["unknown"].items() if name != "all there"}
+    assert len(lacking) > 5
+    for name, case in lacking.items():
+        assert (case["splits"], case["splits_without"]) == (4, 4), (name, case)
+        assert case["reasons"][0][0] in ("UNSUPPORTED_TABLE", "INDEX_UNREADABLE"), (name, case)
 
 
 def test_what_was_collected_once_stays(found: dict[str, Any]) -> None:

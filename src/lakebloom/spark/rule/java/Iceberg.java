@@ -172,6 +172,9 @@ final class Iceberg {
         if (reflection.call(copy, "tasks") != kept || reflection.call(scan, "tasks") != all) {
             throw new IllegalStateException("Iceberg's scan has other tasks than it was given");
         }
+        if (kept.size() < all.size() && copy.equals(scan)) {
+            throw new IllegalStateException("Iceberg takes a scan of fewer files for the same");
+        }
         return copy;
     }
 
