@@ -58,8 +58,8 @@ class PageLocations(msgspec.Struct):
 
     @property
     def size_bytes(self) -> int:
-        """The memory that they take."""
-        return _PAGE_BYTES * len(self.offsets) + 512
+        """The memory that they take, with what the footer says of the chunk."""
+        return _PAGE_BYTES * len(self.offsets) + 1024
 
     def check(self, page: int, header: PageHeader, chunk: ChunkFacts, *, is_repeated: bool) -> None:
         """Note what the header of a page says. Raises UnpagedError where it contradicts the locations."""
