@@ -43,6 +43,7 @@ _SPARK_NAMES = {
 
 _AS_THEY_ARE = frozenset({pa.int32(), pa.int64(), pa.float32(), pa.float64()})
 """What Arrow reads as one of these is stored as it, and is the same to Spark. A wide table has hundreds of them."""
+_BYTES = frozenset({pa.string(), pa.binary()})
 
 
 def renamed_fields(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -60,6 +61,7 @@ class StoredColumns:
         self._stored = footer.metadata.schema
         self._places: dict[str, range] = {}
         self._plain: set[str] = set()
+        self._checked: set[tuple[str, pa.DataType]] = set()
         at, fields = 0, list(footer.arrow_schema)
         self._numbers = {field.name: number for number, field in enumerate(fields)}
         for field in fields:
@@ -125,7 +127,8 @@ class StoredColumns:
 
         Raises UnsupportedTypeError where that cannot be done, or where Spark may read something else.
         """
-        if column.type == kind and kind in _AS_THEY_ARE:
+        is_same = column.type == kind
+        if is_same and (kind in _AS_THEY_ARE or (name, kind) in self._checked):
             return column
         try:
             leaves = [self._stored.column(i) for i in self._places[name]]
@@ -136,6 +139,8 @@ class StoredColumns:
                 found=error.found,
                 hint="query the table with Spark, which lakebloom speeds up after enable(); or leave the column out",
             ) from error
+        if is_same and chunks and kind in _BYTES:  # whether Spark reads the same depends on the footer alone
+            self._checked.add((name, kind))
         return pa.chunked_array(chunks, type=kind)
 
     def _as(self, array: pa.Array, leaves: Sequence[Any], kind: pa.DataType, name: str) -> pa.Array:
