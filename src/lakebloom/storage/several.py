@@ -16,7 +16,7 @@ __all__ = ["read_each"]
 def read_each(storage: Storage, requests: Sequence[tuple[str, int, int]], seen: set[str] | None = None) -> Views:
     """Return the bytes of each (path, offset, length), read-only, in the same order. Raises as ``read_ranges`` does.
 
-    Local storages do it in one call, and add the directories that they looked at to ``seen``: for the same question
+    Local storages do it in one call, and add the directories that they looked at to ``seen``: for the same query
     they do not look at them again.
     """
     at_once = getattr(storage, "read_each", None)

@@ -157,7 +157,7 @@ class Log:
         return commit
 
     def _is_absent(self, path: str) -> bool:
-        """Tell whether a local file is certainly not there. Every question asks, and an error takes much longer."""
+        """Tell whether a local file is certainly not there. Each query looks, and an error takes much longer."""
         file = getattr(self._storage, "file", None)  # of local storages, metered ones too
         if file is None:
             return False

@@ -49,7 +49,7 @@ def unescape(component: str) -> str | None:
     return None if re.search(r"[{\[*?\\]", plain) else re.sub(r"\\(.)", r"\1", component, flags=re.DOTALL)
 
 
-@lru_cache(maxsize=CACHED_ANSWERS)  # each question asks for that of its table
+@lru_cache(maxsize=CACHED_ANSWERS)  # each query needs that of its table
 def fixed_part(pattern: str) -> str:
     r"""Return the directory below which everything lies that a pattern matches, or the only path it matches.
 
