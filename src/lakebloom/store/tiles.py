@@ -136,6 +136,8 @@ def rows_of(wanted: Sequence[tuple[TileReader, int]], seen: set[str] | None = No
         number = block - part.first_row
         pieces.append((part, number))
         requests.append((part.file.path, *part.range_of(number)))
+    if not part.is_local:
+        return [part.one(number) for part, number in pieces]
     try:
         stored = read_each(part.storage, requests, seen)
     except StorageError:  # one by one, to find out which it is, and whether it is damage
@@ -156,6 +158,7 @@ class PartReader:
         self._first_piece = first_row * self.layout.pieces_per_row
         self._num_pieces = part.num_blocks * self.layout.pieces_per_row
         file = getattr(storage, "file", None)  # of local storages, metered ones too
+        self.is_local = file is not None
         is_kept = file is not None and KeptPieces.fit(self._num_pieces, self.layout.piece_bytes)
         self._path: str | None = file(part.file.path) if file is not None and is_kept else None
         self._known: Callable[[], KeptPieces | None] = lambda: None
