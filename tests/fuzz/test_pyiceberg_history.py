@@ -142,6 +142,7 @@ class WrittenHistory(RandomHistory):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Delete operation did not match any records")
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_history_by_pyiceberg(tmp_path: Path, version: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The table is named by its directory, or by its catalog."""
