@@ -78,3 +78,15 @@ def test_a_refresh_beside_a_writer(tmp_path: Path, kind: str, change: str, mode:
         lake = table.indexes.open()
         for key, rows in expected(table.rows()).items():
             assert ordered(lake.lookup(NAME, col("k") == key, unindexed="error").to_pylist()) == rows
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_an_erasure_beside_a_writer(tmp_path: Path, kind: str) -> None:
+    """Rows that are there before and after are never called erased, and are counted in one version."""
+    for table, moment in moments(tmp_path, kind, "update_and_clean"):
+        before = expected(table.rows())
+        check = table.indexes.open().erasure_plan(NAME, [1], column="k").check("index")
+        moment.pass_by()
+        assert check.rows in (len(before[1]), len(expected(table.rows())[1]))
+        assert not check.erased
+        assert check.versions_holding > 0
