@@ -19,6 +19,7 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Sample;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
  * Conditions above a plan that is not a scan, as conditions on the scan below; none if an operator between needs all rows.
@@ -104,7 +105,7 @@ final class Above {
      */
     static void collectFixed(LogicalPlan plan, boolean isFixed, Set found) {
         boolean fixed = isFixed || plan instanceof Sample && !isWhole((Sample) plan) || hasSeed(plan);
-        if (fixed && Plans.isScan(plan)) {
+        if (fixed && (plan instanceof LogicalRelation || Plans.isScan(plan))) {
             found.add(plan);
         }
         for (Iterator it = Scala.list(plan.children()).iterator(); it.hasNext();) {
