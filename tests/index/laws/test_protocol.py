@@ -176,6 +176,9 @@ class Stored:
         self.files: Files = frozenset()
 
     def __getattr__(self, name: str) -> Any:
+        if name == "file":  # nothing of it is in the operating system
+            raise AttributeError(name)
+
         def call(path: str, *data: Any) -> Any:
             if name == "temporaries":
                 return []
