@@ -55,7 +55,7 @@ class WrittenHistory(RandomHistory):
     def _rows(self, keys: Sequence[int] | None = None) -> pa.Table:
         known = {1: "k", 2: "s", 3: "p"}
         schema = self.table.schema().as_arrow()
-        names = [known.get(each.field_id, each.name) for each in self.table.schema().fields]
+        names = [known.get(each.field_id, f"c{each.field_id}") for each in self.table.schema().fields]
         plain = pa.schema([pa.field(name, each.type) for name, each in zip(names, schema, strict=True)])
         rows = random_rows(self, plain, keys)
         return rows.rename_columns(schema.names).cast(schema)
