@@ -13,8 +13,9 @@ CORE_STAMP := $(CORE)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 FAST := not spark and not slow
 RANDOM_QUERIES := tests/spark/skipping/test_fuzz.py
-# Two processes, each with a Spark session of its own; a file stays in one of them.
-TWO := -n 2 --dist loadfile --no-loadscope-reorder
+# Each process has a Spark session of its own; a file stays in one of them. Tests with Spark often wait, so that three
+# processes keep two cores busy.
+SHARED := --dist loadfile --no-loadscope-reorder
 # Spark starts its workers with the first python3 on PATH unless told otherwise.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
 
@@ -37,8 +38,8 @@ $(CORE_STAMP): pyproject.toml constraints.txt tools/bootstrap
 	@tools/bootstrap $(PYTHON3) $(CORE) core-tests $(DEPENDENCIES)
 	@touch $@
 
-test: $(STAMP) check core ## environment, lint, types and all tests, in two processes; DURATIONS=1 prints the time of each file
-	@. tools/java && . tools/chromium && LAKEBLOOM_DURATIONS=$(DURATIONS) $(BIN)/python -m pytest $(TWO)
+test: $(STAMP) check core ## environment, lint, types and all tests, in three processes; DURATIONS=1 prints the time of each file
+	@. tools/java && . tools/chromium && LAKEBLOOM_DURATIONS=$(DURATIONS) $(BIN)/python -m pytest -n 3 $(SHARED)
 
 core: $(CORE_STAMP) ## the tests of an installation without pyspark
 	@$(CORE)/bin/python -m pytest tests/core tests/store tests/index/lookup/test_lookup.py tests/index/query/test_candidates.py
@@ -49,7 +50,7 @@ check: $(STAMP) ## lint and types only
 	@$(BIN)/mypy
 
 fast: $(STAMP) ## the tests that need no Spark, in two processes, with few examples of each law, in about a minute
-	@LAKEBLOOM_EXAMPLES=15 $(BIN)/python -m pytest -m "$(FAST)" $(TWO)
+	@LAKEBLOOM_EXAMPLES=15 $(BIN)/python -m pytest -m "$(FAST)" -n 2 $(SHARED)
 
 demo: $(STAMP) ## show what lakebloom does; VERSION=3.5.9 on another Spark
 	@. tools/java && $(BIN)/python $(if $(VERSION),tools/compat --demo $(VERSION),-m lakebloom.cli.commands.demo)

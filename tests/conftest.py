@@ -27,7 +27,7 @@ _BY_FILE = pytest.StashKey[dict["Path", list[pytest.Item]]]()
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test that uses the session, so that `make fast` leaves it out; put the files that take long first.
 
-    Two processes share the files (`make test`): what is left for the end is short, so both end at about the same time.
+    Processes share the files (`make test`): what is left for the end is short, so all end at about the same time.
     """
     slow_files = set()
     for item in items:
