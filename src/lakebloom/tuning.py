@@ -103,7 +103,7 @@ EMBEDDED_VALUES = 1000
 REQUESTS = 64
 """Requests to an object store that are under way at the same time; docs/SCALE.md counts with them. bench-scale."""
 LISTINGS = 8
-"""Tables on object stores that are listed at the same time, while their indexes are asked for the newest version."""
+"""Tables on object stores that are listed at the same time, while the newest versions of their indexes are read."""
 SHARED_GAP_BYTES = 256 << 10
 """Ranges of an object that are no further apart share a request. Requests run side by side, so what lies between two
 ranges soon takes longer than another request. bench-scale, requests."""
@@ -152,7 +152,7 @@ PAGED_AT_ONCE = 1 << 20
 GAP_BYTES = 16 << 10
 """Ranges of an object that are closer to each other are fetched by one request. bench-scale."""
 FETCHED_BYTES = 64 << 20
-"""Column chunks of an object that are no larger together are fetched at once; Arrow asks for one after the other.
+"""Column chunks of an object that are no larger together are fetched at once; Arrow reads one after the other.
 Bounds memory. bench-board."""
 MAX_CHUNK_PAGES = 1 << 14
 """A column chunk with more pages is read as a whole: finding one of them would take longer. Bounds memory."""

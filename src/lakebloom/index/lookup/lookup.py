@@ -91,7 +91,7 @@ class Lookups:
         )
 
     def _list_ahead(self, unindexed: Unindexed, as_of: AsOf) -> _ListedAhead | None:
-        """Begin to list an object store's table, while the index is asked for its newest version."""
+        """Begin to list an object store's table, while the newest version of the index is read."""
         table = self._table
         if table is None or not table.lists_objects or unindexed == "skip" or as_of != NEWEST:
             return None
@@ -218,7 +218,7 @@ class _Table:
 
 
 class _ListedAhead:
-    """The files of a table, which another thread lists meanwhile. Once: who asks again meets a table that changed."""
+    """The files of a table, which another thread lists meanwhile. Once: whoever needs them again lists again."""
 
     def __init__(self, table: _Table) -> None:
         self.table = table

@@ -104,7 +104,7 @@ class RemoteFile(io.RawIOBase):
     def fetched(self, ranges: Sequence[tuple[int, int]]) -> Iterator[None]:
         """Fetch some ranges of the object, all at once; inside the block they are read from memory.
 
-        Arrow asks for one column chunk after the other, and each would wait for a request of its own.
+        Arrow reads one column chunk after the other, and each would wait for a request of its own.
         """
         missing = [Piece(start, end - start, 0) for start, end in ranges if 0 <= start < min(end, self._tail_start)]
         if len(missing) > 1 and sum(piece.length for piece in missing) <= FETCHED_BYTES:
