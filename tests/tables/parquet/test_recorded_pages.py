@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from lakebloom.tables.parquet.footer import read_arrow_footer
-from lakebloom.tables.parquet.pages import file_pages
+from lakebloom.tables.parquet.pages import loading
 from lakebloom.tables.parquet.pages.file_pages import FilePages, UnpagedError, Wanted
 from lakebloom.tables.parquet.pages.local_bytes import LocalBytes
 from lakebloom.tables.parquet.pages.recorded import RecordedPages
@@ -111,7 +111,7 @@ def test_pages_of_all_chunks_are_found_side_by_side(large: Path, monkeypatch: py
 
 
 def test_too_many_pages_are_not_recorded(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_pages, "MAX_RECORDED_PAGES", 30)
+    monkeypatch.setattr(loading, "MAX_RECORDED_PAGES", 30)
     assert recorded(large) is None
 
 
