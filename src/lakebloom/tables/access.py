@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -21,6 +22,10 @@ class TableAccess(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"TableAccess(case_sensitive={self.case_sensitive}, name_mapping={self.name_mapping!r})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """Return what rich shows, in tracebacks too: msgspec's own method names all fields."""
+        return [("case_sensitive", self.case_sensitive), ("name_mapping", self.name_mapping)]
 
 
 LOCAL = TableAccess()
