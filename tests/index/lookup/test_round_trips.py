@@ -20,9 +20,11 @@ from lakebloom.index.build.run import Workshop
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.query.reader import Reader
 from lakebloom.index.settings import Settings
+from lakebloom.index.threads import pool
 from lakebloom.storage import open_storage
 from lakebloom.tables.listing.inventory import Inventory
 from lakebloom.tables.parquet import remote_file
+from lakebloom.tuning import LISTINGS
 from tests.index.lake import NAME
 from tests.index.local_builder import source_of
 from tests.index.lookup.remote_reads import BuilderOnS3
@@ -111,6 +113,23 @@ def test_the_table_is_listed_while_the_index_is_asked(
     monkeypatch.setattr(Inventory, "files", files)
     monkeypatch.setattr(Reader, "snapshot", snapshot)
     assert lake.lookup(NAME, col("c0") == key).num_rows == 1
+
+
+@pytest.mark.slow
+def test_a_lookup_does_not_wait_for_listings_of_others(
+    store: tuple[Lakebloom, Traffic, list[pa.Table]],
+) -> None:
+    """A store that does not answer holds all threads that list, and a lookup in another store goes on."""
+    lake, _, tables = store
+    key = tables[1]["c0"][11].as_py()
+    lake.lookup(NAME, col("c0") == key)  # knows the table from then on
+    done = threading.Event()
+    others = [pool(LISTINGS).submit(done.wait, 60) for _ in range(LISTINGS)]
+    try:
+        assert lake.lookup(NAME, col("c0") == key).num_rows == 1
+        assert not any(other.done() for other in others)
+    finally:
+        done.set()
 
 
 @pytest.mark.slow

@@ -227,7 +227,9 @@ class _ListedAhead:
     def files(self) -> Sequence[TableFile]:
         """Return the files. Raises the errors of listing them."""
         listing, self._listing = self._listing, None
-        return self.table.files() if listing is None else listing.result()
+        if listing is None or listing.cancel():  # not begun: all threads wait for other tables, maybe in vain
+            return self.table.files()
+        return listing.result()
 
 
 def _same_columns(one: TableRecord, other: TableRecord) -> bool:
