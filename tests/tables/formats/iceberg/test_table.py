@@ -107,6 +107,23 @@ def test_a_file_without_a_number_is_known_by_its_snapshot(number: int | None) ->
     assert listed.identity("id") == ("file:///a", 5, 77, "log")
 
 
+def test_a_manifest_that_is_lost_is_told_beside_a_busy_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each new version has the lost manifest, too: to read the next one, and the next, would never end."""
+    table = small(tmp_path / "t")
+    reader = opened(tmp_path / "t")
+    Path(table.manifests[0].path).unlink()
+    find, commits = IcebergTable._find, []
+
+    def busy(self: IcebergTable, kept: Any) -> Any:
+        commits.append(table.commit(table.data(rows(len(commits)))))
+        assert len(commits) < 20
+        return find(self, kept)
+
+    monkeypatch.setattr(IcebergTable, "_find", busy)
+    with pytest.raises(NotFoundError):
+        reader.newest()
+
+
 def test_metadata_of_other_catalogs_by_the_highest_number(tmp_path: Path) -> None:
     table = small(tmp_path / "t")
     folder = tmp_path / "t/metadata"

@@ -38,6 +38,8 @@ __all__ = ["IcebergTable", "Source"]
 _FOUND_AGAIN_S = 60.0
 """After so long it is not enough that the next version of an object store's table is not there."""
 _MOST_SHOWN = 5
+_ATTEMPTS = 5
+"""How many versions are tried if files of each are removed: what is lost is missing in all that a writer adds."""
 
 
 class Source(NamedTuple):
@@ -115,7 +117,7 @@ class IcebergTable:
 
     def _newest(self, use: Callable[[IcebergSnapshot], object] = lambda snapshot: None) -> IcebergSnapshot:
         """Return the current snapshot after it was used; that of the next version if files are removed meanwhile."""
-        before = ""
+        before, failed = "", 0
         while True:
             with self._lock:
                 kept = self._kept
@@ -124,7 +126,8 @@ class IcebergTable:
                 snapshot = self._described(kept, found).snapshot
                 use(snapshot)
             except NotFoundError:
-                if found.uri == before:  # nobody commits anything newer
+                failed += 1
+                if found.uri == before or failed == _ATTEMPTS:  # nobody commits anything newer, or a file is lost
                     raise
                 before = found.uri
             else:
