@@ -17,6 +17,7 @@ from lakebloom.errors import (
     NotFoundError,
     UnsupportedSourceError,
 )
+from lakebloom.index.lookup.lookup import Lookups
 from tests.index.delta_lake import DeltaIndexes, Model, found_keys, keys, plain_table
 from tests.index.logged_lake import NAME
 from tests.tables.formats.delta.hand_table import HandTable, field
@@ -81,6 +82,25 @@ def test_a_damaged_vector_is_an_error_and_never_a_deleted_row(tmp_path: Path) ->
         found_keys(indexes.open(), 1)
     vector.unlink()
     with pytest.raises(NotFoundError, match="deletion vector"):
+        found_keys(indexes.open(), 1)
+
+
+def test_a_lost_file_is_told_beside_a_busy_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each new version has the lost file, too: to look into the next one, and the next, would never end."""
+    table = plain_table(tmp_path / "t")
+    table.commit(table.add("a.parquet", keys(1)))
+    indexes = DeltaIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    (tmp_path / "t" / "a.parquet").unlink()
+    look, versions = Lookups._rows, []
+
+    def busy(self: Lookups, *arguments: Any) -> pa.Table:
+        versions.append(table.commit(table.add(f"b{len(versions)}.parquet", keys(7))))
+        assert len(versions) < 20
+        return look(self, *arguments)
+
+    monkeypatch.setattr(Lookups, "_rows", busy)
+    with pytest.raises(NotFoundError, match=r"a\.parquet"):
         found_keys(indexes.open(), 1)
 
 

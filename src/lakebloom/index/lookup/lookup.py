@@ -60,6 +60,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Lookups", "Unindexed"]
 
+_ATTEMPTS = 5
+"""How many versions are tried if files of each are missing."""
+
 
 class Lookups:
     """Looks up rows in the table of one index. Keeps facts about the table between lookups."""
@@ -108,12 +111,16 @@ class Lookups:
         ahead: _ListedAhead | None,
     ) -> pa.Table:
         """Return the rows; of the next version of a table with a log, if a file was vacuumed meanwhile."""
+        failed = 0
         while True:
             current = self._current(snapshot) if as_of == NEWEST else self._at(snapshot, as_of)
             try:
                 return self._rows(snapshot, current, predicate, columns, limit, unindexed, ahead)
             except NotFoundError:
-                if current.snapshot is None or as_of != NEWEST or self._current(snapshot) == current:
+                failed += 1  # a file that is lost is missing in each version that a writer adds, too
+                if current.snapshot is None or as_of != NEWEST or failed == _ATTEMPTS:
+                    raise
+                if self._current(snapshot) == current:
                     raise
 
     def _at(self, snapshot: Snapshot, as_of: AsOf) -> CurrentTable:
