@@ -234,7 +234,7 @@ class _ListedAhead:
     def files(self) -> Sequence[TableFile]:
         """Return the files. Raises the errors of listing them."""
         listing, self._listing = self._listing, None
-        if listing is None or listing.cancel():  # not begun: all threads wait for other tables, maybe in vain
+        if listing is None or listing.cancel():  # not begun: all threads wait for other tables
             return self.table.files()
         return listing.result()
 
