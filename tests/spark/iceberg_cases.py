@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JJavaError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -24,6 +26,16 @@ class Cases:
     def sql(self, name: str, query: str) -> None:
         """Compare a query in SQL."""
         self.same(name, lambda: self.spark.sql(query))
+
+    def same_or_refused(self, name: str, made: Callable[[], DataFrame]) -> None:
+        """Compare a query; one that the connector refuses without lakebloom is refused with it, too."""
+        self.lake.disable()
+        refused = _error(made)
+        self.lake.enable()
+        if refused is None:
+            self.same(name, made)
+        else:
+            assert _error(made) == refused, name
 
     def same(self, name: str, made: Callable[[], DataFrame]) -> None:
         """Compare a query, and note what it read and why not less."""
@@ -52,6 +64,18 @@ class Cases:
         """Note something else."""
         assert name not in self.found, name
         self.found[name] = facts
+
+
+def _error(made: Callable[[], DataFrame]) -> str | None:
+    """Return the first line of what Iceberg's own checks say about a query; None if they let it pass."""
+    try:
+        made().collect()
+    except Py4JJavaError as error:
+        (text,) = (line for line in str(error).splitlines() if line.startswith(": "))
+        if "org.apache.iceberg.exceptions" not in text:
+            raise
+        return text
+    return None
 
 
 def splits_read(frame: DataFrame) -> int:

@@ -56,7 +56,10 @@ def _compare(cases: Cases, table: History, number: int, snapshot: int | None, ra
     condition = f"`{column.name}` {text}"
     file = str(model.hand.metadata_file)
     where = "now" if snapshot is None else "then"
-    cases.same(f"{number} {where} {condition}", lambda: table_frame(cases.spark, file, snapshot).where(condition))
+    # The connector refuses older snapshots without a column by which the table was partitioned later.
+    cases.same_or_refused(
+        f"{number} {where} {condition}", lambda: table_frame(cases.spark, file, snapshot).where(condition)
+    )
 
 
 if __name__ == "__main__":

@@ -88,13 +88,15 @@ def require_stored(index: Index, commit: Commit, base: Commit | None = None) -> 
     return commit
 
 
-def discard(index: Index, operation_id: str, committed: Commit | None = None) -> None:
-    """Delete the uncommitted files of an operation. Vacuum removes what cannot be deleted now."""
+def discard(index: Index, operation_id: str, committed: Commit | None = None) -> bool:
+    """Delete the uncommitted files of an operation; tell if there were any. Vacuum removes what cannot be deleted."""
     from lakebloom.store.records import FOLDERS  # imported here: see the module's docstring
 
     named = frozenset[str]() if committed is None else committed.paths
     with suppress(StorageError):
         written = [file.path for folder in FOLDERS for file in index.storage.list(folder)]
-        for path in written:
-            if f"/{operation_id}-" in path and path not in named:
-                index.storage.delete(path)
+        partial = [path for path in written if f"/{operation_id}-" in path and path not in named]
+        for path in partial:
+            index.storage.delete(path)
+        return bool(partial)
+    return True

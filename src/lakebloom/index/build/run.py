@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from lakebloom.tables.file_identity import TableFile
 
 PARQUET = "parquet"
-_LOOK_AGAIN_S = (0.5, 1.0, 1.5)
-"""When to look for files of cancelled tasks: Spark gives their processes two seconds."""
+_LOOK_AGAIN_S, _QUIET_S, _LATEST_S = 0.5, 4.0, 20.0
+"""Cancelled tasks have ended when they have written nothing for so long: Spark gives their processes two seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,15 +195,21 @@ def run_build(
     try:
         return workshop.builder.build(plan, table, shards, workshop.progress)
     except KeyboardInterrupt:
-        # Cancelled tasks end a moment later, and some finish their segment first.
-        for pause_s in _LOOK_AGAIN_S:
-            discard(index, plan.build_id)
-            time.sleep(pause_s)
-        discard(index, plan.build_id)
+        _discard_late(index, plan.build_id)
         raise
     except Exception:
         discard(index, plan.build_id)
         raise
+
+
+def _discard_late(index: Index, build_id: str) -> None:
+    """Delete the files of tasks that were cancelled: they end a moment later, and some finish their segment first."""
+    started = found = time.monotonic()
+    while (now := time.monotonic()) - found < _QUIET_S and now - started < _LATEST_S:
+        if discard(index, build_id):
+            found = now
+        time.sleep(_LOOK_AGAIN_S)
+    discard(index, build_id)
 
 
 def resized_globals(result: BuildResult, config: ConfigRecord) -> BuildResult:
