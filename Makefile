@@ -13,6 +13,7 @@ CORE_STAMP := $(CORE)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 FAST := not spark and not slow
 RANDOM_QUERIES := tests/spark/skipping/test_fuzz.py
+RANDOM_HISTORIES := tests/spark/test_iceberg_random.py
 # Each process has a Spark session of its own; a file stays in one of them. Tests with Spark often wait, so that three
 # processes keep two cores busy.
 SHARED := --dist loadfile --no-loadscope-reorder
@@ -94,11 +95,12 @@ bench-tables: $(BENCH_STAMP) ## Delta and Iceberg tables against plain files, de
 compat: $(STAMP) ## the tests on every Spark that is supported, and docs/COMPATIBILITY.md from them; VERSION=3.5.9 for one
 	@. tools/java && $(BIN)/python tools/compat $(VERSION)
 
-fuzz: $(STAMP) ## random queries (N=3000), hostile files (HOSTILE=10000), kills and rivals, histories of tables (COMMITS=1000); MINUTES=10 bounds hostile files and kills; VERSION=3.5.9: random queries on another Spark
+fuzz: $(STAMP) ## random queries (N=3000), hostile files (HOSTILE=10000), kills and rivals, histories of tables (COMMITS=1000); MINUTES=10 bounds hostile files and kills; VERSION=3.5.9: random queries and histories on another Spark
 	@. tools/java && LAKEBLOOM_FUZZ=$(or $(N),3000) LAKEBLOOM_HOSTILE=$(or $(HOSTILE),10000) LAKEBLOOM_ROUNDS=1000000 LAKEBLOOM_COMMITS=$(or $(COMMITS),1000) \
 		LAKEBLOOM_MINUTES=$(or $(MINUTES),10) LAKEBLOOM_SEED=$(or $(SEED),$$$$) \
-		$(BIN)/python $(if $(VERSION),tools/compat --silence 1440 --only $(RANDOM_QUERIES) $(VERSION),-m pytest \
-		tests/fuzz tests/index/laws/test_protocol.py tests/tables/parquet/test_pages.py $(RANDOM_QUERIES))
+		$(BIN)/python $(if $(VERSION),tools/compat --silence 1440 --only $(RANDOM_QUERIES) --only $(RANDOM_HISTORIES) $(VERSION),-m pytest \
+		tests/fuzz tests/index/laws/test_protocol.py tests/tables/parquet/test_pages.py tests/spark/test_iceberg_metadata.py \
+		$(RANDOM_QUERIES))
 
 bench-join: $(BENCH_STAMP) ## a join in which most rows have no match, with and without lakebloom
 	@. tools/java && $(BIN)/python -m bench.join

@@ -14,6 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.spark.processes import environment
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -36,7 +38,7 @@ def connector_rows(home: Path, metadata_files: list[str]) -> list[list[dict[str,
     requests, answers = home / "requests.json", home / "answers.json"
     requests.write_text(json.dumps(metadata_files))
     command = [sys.executable, "-m", "tests.spark.iceberg_connector", str(requests), str(answers)]
-    ran = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, check=False)
+    ran = subprocess.run(command, cwd=_ROOT, env=environment(), capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-4000:]
     found: list[list[dict[str, Any]]] = json.loads(answers.read_text())
     return found

@@ -14,6 +14,7 @@ from lakebloom.errors import LakebloomError
 from lakebloom.lance import open_index
 from lakebloom.spark.lance import build_index
 from tests.lance.datasets import COLUMNS, FPP, ROWS_PER_ZONE, index_by_lance, write
+from tests.spark.on_connect_explain import explained
 from tests.spark.support import indexed, kept, keys, snapshot
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def main(directory: Path, remote: str) -> dict[str, Any]:
     warnings.simplefilter("ignore")  # Connect warns of settings that the running server does not change
     builder = SparkSession.builder.remote(remote).config("spark.sql.warehouse.dir", str(directory / "warehouse"))
     spark = builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()
-    found: dict[str, Any] = {"session": type(spark).__module__}
+    found: dict[str, Any] = {"session": type(spark).__module__, "explained": explained(spark, directory)}
     table = keys(directory / "a b%20/t", range(100), range(100, 200), range(200, 300))
     lake = Lakebloom(spark, directory / "indexes")
 

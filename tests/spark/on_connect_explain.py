@@ -1,21 +1,20 @@
-"""explain, last_query and prune_join on Spark Connect, run by test_connect in a process of its own."""
+"""explain, last_query and prune_join on Spark Connect: a part of ``on_connect``."""
 
 from __future__ import annotations
 
-import json
-import os
-import sys
-import warnings
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import LakebloomError
 from tests.spark.support import keys
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-def _explained(spark: Any, lake: Lakebloom, directory: Path) -> tuple[dict[str, Any], list[str]]:
+
+def explained(spark: Any, directory: Path) -> tuple[dict[str, Any], list[str]]:
     """Return what explain, last_query and prune_join tell of frames, and what they refuse."""
+    lake = Lakebloom(spark, directory / "explained indexes")
     table = keys(directory / "explained", range(100), range(100, 200), range(200, 300))
     lake.create_index(table, BloomIndexConfig("explained", ["k"], fpp=1e-6))
     frame, whole = lake.read("explained", "k IN (150, 250, 999)"), spark.read.parquet(str(table))
@@ -66,16 +65,3 @@ def _figures(lake: Lakebloom) -> list[int | None]:
     assert query is not None
     (scan,) = query.scans
     return [scan.files, scan.files_read, scan.rows_read]
-
-
-def main(directory: Path, remote: str) -> list[Any]:
-    from pyspark.sql import SparkSession
-
-    os.environ["SPARK_TESTING"] = "1"  # a free port: other tests may have a server of their own
-    warnings.simplefilter("ignore")  # Connect warns of settings that the running server does not change
-    spark = SparkSession.builder.remote(remote).config("spark.sql.shuffle.partitions", "2").getOrCreate()
-    return list(_explained(spark, Lakebloom(spark, directory / "indexes"), directory))
-
-
-if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2])))  # noqa: T201

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ROOT = Path(__file__).parents[2]
+SHORT_LIVED = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""For Java processes that live for seconds: compiling well costs them more than it gives."""
 
 
 def environment() -> dict[str, str]:
@@ -26,12 +28,11 @@ def environment() -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYTHONPATH": f"{_ROOT / 'src'}{os.pathsep}{_ROOT}",
-        # These processes live for seconds: compiling well costs them more than it gives.
-        "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        **SHORT_LIVED,
     }
 
 
-def run(module: str, *arguments: str, timeout_s: float = 240) -> Any:
+def run(module: str, *arguments: str, timeout_s: float = 1800) -> Any:
     """Run a module of the tests in a process of its own; returns the JSON in the last line that it prints."""
     done = subprocess.run(
         [sys.executable, "-m", module, *arguments],

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
 from tests.spark import processes
 from tests.spark.needs import needs_connect
 
-if TYPE_CHECKING:
-    from pathlib import Path
+pytestmark = [pytest.mark.spark, pytest.mark.slow, needs_connect]
 
 
-@pytest.mark.spark
-@pytest.mark.slow
-@needs_connect
-def test_connect(tmp_path: Path) -> None:
-    with processes.connect_server(tmp_path) as remote:
-        found = processes.run("tests.spark.on_connect", str(tmp_path), remote)
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What a client reports."""
+    directory = tmp_path_factory.mktemp("connect")
+    with processes.connect_server(directory) as remote:
+        return processes.run("tests.spark.on_connect", str(directory), remote)
+
+
+def test_connect(found: dict[str, Any]) -> None:
     assert found["session"].startswith("pyspark.sql.connect")
     assert found["path"] == [3, 300, ["1.parquet"]]
     assert found["refresh"] == [1, False]
@@ -55,12 +57,8 @@ def test_connect(tmp_path: Path) -> None:
     assert found["indexes"] == ["by_frame", "by_name", "by_orc", "by_path", "parts"]
 
 
-@pytest.mark.spark
-@pytest.mark.slow
-@needs_connect
-def test_connect_tells_what_was_read(tmp_path: Path) -> None:
-    with processes.connect_server(tmp_path) as remote:
-        told, errors = processes.run("tests.spark.on_connect_explain", str(tmp_path), remote)
+def test_connect_tells_what_was_read(found: dict[str, Any]) -> None:
+    told, errors = found["explained"]
     assert told == {
         "claims": [[3, 2], [3, 2], [3, 1]],
         "figures": [True, 2, [3, 2, 2], [None, None, 2]],  # what a later plan would read is not what was read

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.pasting import blocks
+from tests.spark.processes import SHORT_LIVED
 from tests.storage.conftest import s3_endpoint, s3_options_for  # noqa: F401  (a fixture)
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def pasted(home: Path, s3_endpoint: str) -> dict[str, dict[str, Any]]:  # noqa: 
     done = subprocess.run(
         [sys.executable, ROOT / "tests/pasting.py", *pages],
         cwd=home,
-        env=environment(**needed),
+        env=environment(**needed, **SHORT_LIVED),
         capture_output=True,
         text=True,
         timeout=1200,

@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("pyiceberg", reason="needs pyiceberg")
 
+from tests.fuzz.long_history import COMMITS
 from tests.spark.iceberg_connector import connector_jar
 from tests.spark.processes import run
 
@@ -25,8 +26,12 @@ pytestmark = [
 ]
 
 
-def _follow(home: Path, seeds: str, steps: int) -> None:
-    found = run("tests.spark.on_iceberg_metadata", str(home), seeds, str(steps), timeout_s=3000)
+STEPS = max(10, COMMITS // 20)
+"""`make fuzz` follows longer histories (``LAKEBLOOM_COMMITS``). One session: with the connector it starts slowly."""
+
+
+def test_histories_are_read_right(tmp_path: Path) -> None:
+    found = run("tests.spark.on_iceberg_metadata", str(tmp_path), "1v2,3v2,4v3,11v2,14v3", str(STEPS), timeout_s=7200)
     cases = {f"{seed}: {name}": case for seed, history in found.items() for name, case in history.items()}
     assert [name for name, case in cases.items() if not case["same"]] == []
     read = sum(case["splits"] for case in cases.values())
@@ -38,12 +43,3 @@ def _follow(home: Path, seeds: str, steps: int) -> None:
             name,
             case,
         )
-
-
-def test_histories_are_read_right(tmp_path: Path) -> None:
-    _follow(tmp_path, "1v2,3v2,4v3", 8)
-
-
-@pytest.mark.slow
-def test_long_histories_are_read_right(tmp_path: Path) -> None:
-    _follow(tmp_path, "11v2,14v3", 30)
