@@ -108,8 +108,9 @@ def spark() -> Iterator[SparkSession]:
         # As Spark 4 does: Spark 3.5 refuses to write dates before 1582.
         .config("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
         .config("spark.sql.parquet.int96RebaseModeInWrite", "CORRECTED")
-        # Many small queries: the second compiler and parallel collectors cost more than they give.
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        # Many small queries: the second compiler and parallel collectors cost more than they give. What a query leaves
+        # behind is garbage: with room for many of them it is collected less often.
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms1g -Xmn400m")
         .getOrCreate()
     )
     yield session

@@ -62,6 +62,7 @@ def test_the_page_looks_whole(chromium: Browser, page: Path, tmp_path: Path, wid
     assert (tmp_path / "page.png").stat().st_size > 20_000
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_api(chromium: Browser, page: Path, aged: Lake, facts: Facts) -> None:
     with chromium.page(page.as_uri(), 1000) as shown:
         said = shown.evaluate(FACTS)

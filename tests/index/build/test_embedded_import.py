@@ -260,6 +260,7 @@ def test_columns_that_a_file_does_not_have(tmp_path: Path) -> None:
     assert lake.kept(col("late").is_not_null()) == {("f1", 0)}
 
 
+@pytest.mark.slow
 def test_filters_that_cannot_be_believed(lake: Lake) -> None:
     fill(lake, range(3))
     for name, damage in {"f0": "bits", "f1": "header"}.items():
@@ -297,6 +298,7 @@ def test_what_cannot_be_had_from_files(lake: Lake, options: dict[str, Any], foun
     assert not lake.stored()
 
 
+@pytest.mark.slow
 def test_many_units_share_tiles(lake: Lake) -> None:
     columns = {"k": pa.array(range(500))}
     lake.write("f", columns, row_group_size=5, bloom_filter_options={"k": {"ndv": 5, "fpp": 0.01}})

@@ -191,6 +191,7 @@ def test_large_values_make_small_batches(tmp_path: Path) -> None:
     batch_rows=st.integers(1, 64),
     use_dictionary=st.booleans(),
 )
+@pytest.mark.slow
 def test_whatever_the_batches_the_rows_are_the_same(
     values: list[str | None],
     group_rows: int,
