@@ -252,7 +252,7 @@ class Size:
 
 
 class Tables:
-    """Delta tables beside the same rows as plain files, and erasure."""
+    """Delta and Iceberg tables beside the same rows as plain files, and erasure."""
 
     seed = 11
     files, rows_per_file = 1000, 10_000
@@ -263,7 +263,7 @@ class Tables:
     plain_bar = 1.3
     """How much of the time of a lookup in the plain directory."""
     scan_bar, many_bar = 30, 50
-    """How many times faster than deltalake's scan: for one key, and the files for many keys."""
+    """How many times faster than deltalake's and pyiceberg's scans: for one key, and the files for many keys."""
     spark_bar = 10
     """How many times faster Spark finds one key of an Iceberg table with an index than without."""
     many = 10_000
