@@ -41,9 +41,14 @@ def _slower(matrices: list[Matrix]) -> list[str]:
         times = _column(matrix, 1)
         for name, ms in times.items():
             ratios.setdefault(name, []).append(ms / times[OURS])
-    won = {name: each for name, each in ratios.items() if name != OURS and min(each) > 1}
+    won = {name: each for name, each in ratios.items() if not _is_ours(name) and min(each) > 1}
     named = [f"{name} ({_span(each)})" for name, each in sorted(won.items(), key=lambda item: -max(item[1]))]
     return [f"It is faster in each of these lakes than {', '.join(named)}."] if named else []
+
+
+def _is_ours(name: str) -> bool:
+    """Tell whether a row is of lakebloom itself, or what no index could do better."""
+    return name.startswith((OURS, "limit"))
 
 
 def _span(ratios: list[float]) -> str:
@@ -63,7 +68,7 @@ def _better(matrices: list[Matrix]) -> list[str]:
             ours = figures.pop(OURS)
             lakes[heading] = lakes.get(heading, 0) + 1
             for name, value in figures.items():
-                if value < ours and not name.startswith("limit"):
+                if value < ours and not _is_ours(name):
                     found.setdefault(heading, {}).setdefault(name, []).append(ours / max(value, 1e-9))
     said = []
     for heading, peers in found.items():

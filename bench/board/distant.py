@@ -7,6 +7,7 @@ extension for S3 is installed.
 from __future__ import annotations
 
 import json
+import random
 import statistics
 import time
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from rich.console import Console
 from bench.large.source import LargeFiles
 from bench.lookup.race import BLOOM, OURS
 from bench.lookup.source import ABSENT, PRESENT, Question
-from bench.parameters import Distant
+from bench.parameters import Distant, Large
 from bench.results import Matrix, Result, figure
 from bench.s3 import BUCKET, DistantS3, distant_s3
 from lakebloom import BloomIndexConfig, Lakebloom, col
@@ -47,7 +48,8 @@ def distant_results(
     """Ask all methods for keys of some of the large files, which are copied to the store first."""
     paths = sorted(files.plain.iterdir())[: Distant.files]
     homes = {str(path) for path in paths}
-    present = [each for each in asked[PRESENT] if next(iter(each.homes.values())).rpartition("#")[0] in homes]
+    present = [Question.of([(key, amount, path)]) for key, amount, path, _ in files.rows if path in homes]
+    random.Random(Large.seed).shuffle(present)
     cases = {PRESENT: present[: Distant.questions + 1], ABSENT: asked[ABSENT][: Distant.questions + 1]}
     with distant_s3(Distant.latency_s) as server:
         _copy(server, paths)
@@ -55,7 +57,7 @@ def distant_results(
         found = {name: {case: _measured(server, ask, cases[case]) for case in cases} for name, ask in asks.items()}
     headings = ("", *(f"{case}, {unit}" for case in cases for unit in ("ms", "requests", "MB")))
     rows = [(name, *(figure(value, "") for case in cases for value in each[case])) for name, each in found.items()]
-    title = f"{Distant.files} objects of 2,000,000 rows in a store {1e3 * Distant.latency_s:.0f} ms away"
+    title = f"{Distant.files} objects of {Large.rows_per_file:,} rows in a store {1e3 * Distant.latency_s:.0f} ms away"
     results = [
         Result(f"{title}, {case}", found[OURS][case][0], "ms", peer, found[peer][case][0])
         for case in cases

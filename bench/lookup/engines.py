@@ -118,7 +118,7 @@ def right_files(homes: Mapping[str, str]) -> Ask:
         if len(keys) == 1:
             return of_file(homes[keys[0]], keys)
         paths: dict[str, list[str]] = {}
-        for key in keys:
+        for key in filter(homes.__contains__, keys):
             paths.setdefault(homes[key], []).append(key)
         return sorted(row for rows in threads.map(of_file, paths, paths.values()) for row in rows)
 
@@ -146,6 +146,34 @@ def right_row_groups(homes: Mapping[str, str]) -> Ask:
             groups.setdefault(homes[key], []).append(key)
         places = [(home.rpartition("#"), wanted) for home, wanted in groups.items()]
         return sorted(row for (path, _, group), wanted in places for row in of_group(path, int(group), wanted))
+
+    return ask
+
+
+def deltalake(folder: str, _: str) -> Ask:
+    """deltalake's own engine on a Delta table."""
+    import pyarrow as pa
+    from deltalake import DeltaTable, QueryBuilder
+
+    table = DeltaTable(folder)
+
+    def ask(keys: list[str]) -> Rows:
+        found = QueryBuilder().register("t", table).execute(f"SELECT * FROM t WHERE {_condition(keys)}")
+        return _of_arrow(pa.table(found.read_all()))
+
+    return ask
+
+
+def pyiceberg(metadata: str, _: str) -> Ask:
+    """pyiceberg's own scan of a table."""
+    from pyiceberg.expressions import EqualTo, In
+    from pyiceberg.table import StaticTable
+
+    table = StaticTable.from_metadata(metadata)
+
+    def ask(keys: list[str]) -> Rows:
+        condition = EqualTo("uuid", keys[0]) if len(keys) == 1 else In("uuid", keys)
+        return _of_arrow(table.scan(row_filter=condition).to_arrow())
 
     return ask
 
@@ -228,6 +256,8 @@ ENGINES: dict[str, Callable[[str, str], Ask]] = {
     "polars": polars,
     "pyarrow": pyarrow,
     "lance": lance,
+    "deltalake": deltalake,
+    "pyiceberg": pyiceberg,
     "clickhouse": clickhouse,
     "lmdb": lmdb,
     "rocksdb": rocksdb,

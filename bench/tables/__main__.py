@@ -22,7 +22,7 @@ from bench.results import Outcome, Result, main
 from bench.session import session
 from bench.tables.iceberg import spark_on_iceberg
 from bench.tables.scans import DeltalakeScan, PyicebergScan, TableScan
-from bench.tables.source import ERASED, INDEXES, SEARCHED, Form, SameRows, absent_keys, iceberg_metadata, is_ready, make
+from bench.tables.source import ERASED, INDEXES, SEARCHED, Form, SameRows, absent_keys, is_ready, make, newest_metadata
 from lakebloom import Lakebloom, col
 
 TITLES: dict[Form, str] = {"delta": "Delta", "iceberg": "Iceberg"}
@@ -34,7 +34,7 @@ def run(console: Console) -> Outcome:
     lake = Lakebloom(location=INDEXES)
     scans: dict[Form, TableScan] = {
         "delta": DeltalakeScan(SEARCHED.place("delta")),
-        "iceberg": PyicebergScan(iceberg_metadata(SEARCHED)),
+        "iceberg": PyicebergScan(newest_metadata(SEARCHED.place("iceberg"))),
     }
     results = []
     for form, scan in scans.items():

@@ -22,7 +22,7 @@ from typing import Any
 from bench.parameters import Tables
 from bench.results import Result
 from bench.session import session
-from bench.tables.source import INDEXES, SameRows, iceberg_metadata, make
+from bench.tables.source import INDEXES, SameRows, make, newest_metadata
 from lakebloom import Lakebloom
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -57,7 +57,7 @@ def _measured(files: int) -> list[Any]:
     spark = _session()
     lake = Lakebloom(spark, INDEXES)
     make(lake, table, "iceberg")
-    metadata = iceberg_metadata(table)
+    metadata = newest_metadata(table.place("iceberg"))
     times: dict[bool, list[float]] = {True: [], False: []}
     for number, key in enumerate(table.keys(Tables.slow_questions + 1, Tables.seed)):
         rows = []

@@ -86,7 +86,7 @@ def make(lake: Lakebloom, table: SameRows, form: Form) -> None:
     shutil.rmtree(place, ignore_errors=True)
     if form == "iceberg":
         make(lake, table, "plain")
-        _take_over(table)
+        take_over([table.place("plain") / name for name in table.names], place)
     else:
         _write(table, place)
     if form == "delta":
@@ -95,21 +95,20 @@ def make(lake: Lakebloom, table: SameRows, form: Form) -> None:
     _done(table, form).touch()
 
 
-def iceberg_metadata(table: SameRows) -> str:
-    """Return the newest metadata file of the Iceberg table."""
-    return str(max(table.place("iceberg").glob("metadata/*.metadata.json")))
+def newest_metadata(home: Path) -> str:
+    """Return the newest metadata file of an Iceberg table."""
+    return str(max(home.glob("metadata/*.metadata.json")))
 
 
-def _take_over(table: SameRows) -> None:
-    """Make an Iceberg table of the files of the directory, which stay where they are."""
+def take_over(files: list[Path], home: Path) -> None:
+    """Make an Iceberg table of Parquet files, which stay where they are."""
     from pyiceberg.catalog.sql import SqlCatalog
 
-    home, plain = table.place("iceberg"), table.place("plain")
-    home.mkdir(parents=True)
+    home.mkdir(parents=True, exist_ok=True)
     catalog = SqlCatalog("bench", uri="sqlite:///:memory:", warehouse=f"file://{home}")
     catalog.create_namespace("bench")
-    made = catalog.create_table("bench.events", pq.read_schema(plain / table.names[0]), location=f"file://{home}")
-    made.add_files([f"file://{plain / name}" for name in table.names])
+    made = catalog.create_table("bench.events", pq.read_schema(files[0]), location=f"file://{home}")
+    made.add_files([f"file://{file}" for file in files])
 
 
 def _done(table: SameRows, form: Form) -> Path:
