@@ -80,6 +80,9 @@ class Needle:
     """How many times faster than Spark, without and with embedded filters."""
     growth_bar = 2.5
     tiny_files, planning_rounds, planning_bar_s = 10_000, 15, 0.150
+    first_rounds, first_bar_s = 5, 0.060
+    case_s = 12.0
+    """A method that has taken so long for one kind of question, in two rounds at least, is asked no more of it."""
 
 
 class Large:

@@ -25,6 +25,7 @@ TINY: dict[str, dict[str, Any]] = {
         "rows_per_file": 200,
         "tiny_files": 200,
         "planning_rounds": 3,
+        "first_rounds": 2,
         "rounds": {100: 1, 110: 1, 120: 1},
         "plain_bars": {110: 10},
         "embedded_bars": {110: 4},
