@@ -16,7 +16,7 @@ IS_TINY = os.environ.get("LAKEBLOOM_BENCH") == "tiny"
 WORK = Path(".bench/tiny" if IS_TINY else ".bench").resolve()
 """Where data is kept between runs."""
 PROCESSES = 2
-LONGEST_S = 1800.0
+LONGEST_S = 900.0
 """A bench that takes so long is stopped, so that the others run."""
 
 
@@ -60,7 +60,7 @@ class Build:
     seed = 3
     files, rows_per_file, warm_up_files = 1000, 25_000, 20
     rounds, slow_rounds, refresh_rounds = 7, 2, 12
-    race_s = 100.0
+    race_s = 60.0
     """When a race has taken so long, no further round begins."""
     scan_bar, lance_bar, rewrite_bar = 0.95, 0.80, 0.25
     few, many, refresh_bar = 1000, 10_000, 1.2
@@ -115,20 +115,20 @@ class Lookup:
 
     seed = 7
     sizes = Needle.sizes
-    questions = 60
+    questions = 40
     """How many different keys a quick method is asked."""
-    case_s = 3.0
+    case_s = 2.0
     """A method that has taken so long for one kind of question is asked no more of that kind."""
     slow_s = 10.0
     """A method that would take so long for one question is not asked."""
-    cold_rounds = 5
+    cold_rounds = 4
     cold_s = 1.0
     """A method that takes so long in a process that runs already is not asked in a new one."""
     keys = 100
     growth_bar = 2.0
     very_many: ClassVar = {10_000: 0.015, 1_000_000: 2.0}
     """How many keys of a join's small side are asked of the largest table's files, and how long that may take."""
-    very_many_rounds = 5
+    very_many_rounds = 3
     warm_bars: ClassVar = {1000: (15, 40, 5), 4000: (40, 150, 8)}
     """How many times faster than the fastest engine on the same files: present key, absent key, many keys."""
     lance_bars = (1.5, 0.5, 2.0)
@@ -169,7 +169,7 @@ class Board:
     case_s = 1.5
     """A method that has taken so long for one kind of question is asked no more of that kind."""
     cold_rounds = 3
-    form_s = 60.0
+    form_s = 40.0
     """What would take so long to make, judging by the lake before, is not made."""
     many, there = 10_000, 100
     """So many keys are asked for at once, of which so many are there."""
