@@ -74,6 +74,8 @@ class Needle:
     sizes = (100, 1000, 4000)
     rows_per_file = 25_000
     embedded_fpp = 0.01
+    most_wasted = 0.05
+    """The share of files that filters may keep in vain; where it is more, they are not used."""
     rounds: ClassVar = {100: 9, 1000: 6, 4000: 4}
     plain_bars: ClassVar = {1000: 10, 4000: 30}
     embedded_bars: ClassVar = {1000: 4, 4000: 8}

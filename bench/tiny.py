@@ -26,6 +26,7 @@ TINY: dict[str, dict[str, Any]] = {
         "tiny_files": 200,
         "planning_rounds": 3,
         "first_rounds": 2,
+        "most_wasted": 0.2,
         "rounds": {100: 1, 110: 1, 120: 1},
         "plain_bars": {110: 10},
         "embedded_bars": {110: 4},
