@@ -272,6 +272,8 @@ class Tables:
     spark_bar = 10
     """How many times faster Spark finds one key of an Iceberg table with an index than without."""
     many = 10_000
+    pyiceberg_keys = 1_000
+    """So many of them are given to pyiceberg, which translates the list again for each file."""
     erased_keys: ClassVar = {10_000: 5.0}
     """How many keys are planned to be erased, and how long that may take beside reading the files that hold them."""
     very_many_keys = 1_000_000

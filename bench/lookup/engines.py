@@ -151,15 +151,20 @@ def right_row_groups(homes: Mapping[str, str]) -> Ask:
 
 
 def deltalake(folder: str, _: str) -> Ask:
-    """deltalake's own engine on a Delta table."""
+    """deltalake's own engine on a Delta table. A long list is joined: in SQL it takes a second for each file."""
     import pyarrow as pa
-    from deltalake import DeltaTable, QueryBuilder
+    from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
     table = DeltaTable(folder)
 
     def ask(keys: list[str]) -> Rows:
-        found = QueryBuilder().register("t", table).execute(f"SELECT * FROM t WHERE {_condition(keys)}")
-        return _of_arrow(pa.table(found.read_all()))
+        builder = QueryBuilder().register("t", table)
+        query = f"SELECT * FROM t WHERE {_condition(keys)}"
+        if len(keys) > 1000:
+            write_deltalake(f"{folder}-keys", pa.table({"key": keys}), mode="overwrite")
+            builder = builder.register("k", DeltaTable(f"{folder}-keys"))
+            query = "SELECT t.* FROM t JOIN k ON t.uuid = k.key"
+        return _of_arrow(pa.table(builder.execute(query).read_all()))
 
     return ask
 
@@ -181,6 +186,7 @@ def pyiceberg(metadata: str, _: str) -> Ask:
 def clickhouse(folder: str, table: str) -> Ask:
     """A table of ClickHouse's own with a skip index of the kind bloom_filter."""
     opened = clickhouse_session(folder)
+    opened.query("SET max_query_size = 1000000000")  # 10,000 keys are more text than it takes otherwise
 
     def ask(keys: list[str]) -> Rows:
         wanted = ", ".join(f"'{key}'" for key in keys)

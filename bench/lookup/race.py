@@ -43,6 +43,8 @@ class Method:
     """Whether it reads the whole table for each question, so that there is no index that a first one would load."""
     times: dict[str, list[float]] = field(default_factory=dict)
     cold: list[float] = field(default_factory=list)
+    failure: str = ""
+    """Why a peer could not go on, if so."""
 
     def typical(self, case: str) -> float | None:
         """Return the median, None where nothing was measured."""
@@ -96,10 +98,16 @@ def warm(
             question = asked[case][number]
             for method in contenders:
                 asked_enough = (method.name, case) in left_out or not method.wants_more(case, case_s)
-                if asked_enough or not method.has_work(question):
+                if asked_enough or method.failure or not method.has_work(question):
                     continue
                 started = time.perf_counter()
-                rows = asks[method.name](question.keys)
+                try:
+                    rows = asks[method.name](question.keys)
+                except Exception as error:  # the errors of peers are of many kinds, and no reason to lose the others
+                    if method.name.startswith(OURS):
+                        raise
+                    method.failure = f"{case}: {error!r}"[:200]
+                    continue
                 elapsed_s = time.perf_counter() - started
                 assert rows == question.rows, f"{method.name}, {case}: {rows}"
                 if number > 0 or (method.reads_all and elapsed_s > case_s):
@@ -112,7 +120,9 @@ def cold(contenders: list[Method], asked: list[Question], rounds: int = Lookup.c
     Returns the times of processes that only load what ours is made of.
     """
     quick = [
-        method for method in contenders if method.engine and (method.typical(PRESENT) or Lookup.slow_s) < Lookup.cold_s
+        method
+        for method in contenders
+        if method.engine and not method.failure and (method.typical(PRESENT) or Lookup.slow_s) < Lookup.cold_s
     ]
     loading = []
     root = Path(__file__).parents[2]

@@ -102,11 +102,13 @@ def _many_keys(lake: Lakebloom, table: SameRows, form: Form, scan: TableScan) ->
         elapsed, found = _timed(lambda: lake.candidates(table.index(form), condition))
         times.append(elapsed)
         assert {Path(path).name for path in found["path"].to_pylist()} == set(table.names)  # each holds ten keys
-    scan_s, count = _timed(scan.counting(keys))
-    assert count == len(keys)
+    some = keys[: scan.longest]
+    scan_s, count = _timed(scan.counting(some))
+    assert count == len(some)
+    peer = scan.name if len(some) == len(keys) else f"{scan.name} for {len(some):,} of them"
     name = f"{TITLES[form]}, {table.files:,} files, the files for {len(keys):,} keys"
     ours = 1e3 * statistics.median(times[1:])
-    return Result(name, ours, "ms", scan.name, 1e3 * scan_s, Tables.many_bar, "at least")
+    return Result(name, ours, "ms", peer, 1e3 * scan_s, Tables.many_bar, "at least")
 
 
 def _erasures(lake: Lakebloom, table: SameRows) -> list[Result]:

@@ -9,11 +9,15 @@ from typing import Any, Protocol
 import pyarrow as pa
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 
+from bench.parameters import Tables
+
 
 class TableScan(Protocol):
     """A library's own scan of a table."""
 
     name: str
+    longest: int
+    """Of longer lists it is given so many keys only: it would take minutes."""
 
     def rows(self, key: str) -> list[dict[str, Any]]:
         """Return the rows of a key."""
@@ -26,6 +30,7 @@ class DeltalakeScan:
     """deltalake's own engine."""
 
     name = "deltalake's scan"
+    longest = 1_000_000
 
     def __init__(self, place: Path) -> None:
         self._table = DeltaTable(str(place))
@@ -47,6 +52,7 @@ class PyicebergScan:
     """pyiceberg's own scan, which PyArrow runs."""
 
     name = "pyiceberg's scan"
+    longest = Tables.pyiceberg_keys
 
     def __init__(self, metadata: str) -> None:
         from pyiceberg.table import StaticTable
