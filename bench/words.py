@@ -13,6 +13,8 @@ from bench.results import Matrix, Outcome, figure
 OURS = "lakebloom"
 _NOT_FIGURES = "needs"
 """The column of the board that has words."""
+_NAMED = 3
+"""How many are named who are better at something; the tables have all."""
 
 
 def in_words(outcomes: Mapping[str, Outcome]) -> str:
@@ -48,7 +50,7 @@ def _slower(matrices: list[Matrix]) -> list[str]:
 
 def _is_ours(name: str) -> bool:
     """Tell whether a row is of lakebloom itself, or what no index could do better."""
-    return name.startswith((OURS, "limit"))
+    return name.startswith((OURS, "limit", "PyArrow, told"))
 
 
 def _span(ratios: list[float]) -> str:
@@ -75,8 +77,10 @@ def _better(matrices: list[Matrix]) -> list[str]:
         best = max(map(len, peers.values()))
         named = sorted(peers.items(), key=lambda item: -max(item[1]))
         each = ", ".join(
-            f"{name} ({_span(ratios)}{'' if len(ratios) == best else f', in {len(ratios)}'})" for name, ratios in named
+            f"{name} ({_span(ratios)}{'' if len(ratios) == best else f', in {len(ratios)}'})"
+            for name, ratios in named[:_NAMED]
         )
+        each += f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
         said.append(f"*{heading}*, in {best} of {lakes[heading]}: {each}")
     return [f"Others are better: {'; '.join(said)}."] if said else []
 
