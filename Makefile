@@ -56,8 +56,8 @@ fast: $(STAMP) ## the tests that need no Spark, in two processes, with few examp
 demo: $(STAMP) ## show what lakebloom does; VERSION=3.5.9 on another Spark
 	@. tools/java && $(BIN)/python $(if $(VERSION),tools/compat --demo $(VERSION),-m lakebloom.cli.commands.demo)
 
-bench: $(BENCH_STAMP) ## all benches in one run, half an hour; writes docs/BENCHMARKS.md and docs/latency.svg
-	@. tools/java && $(BIN)/python -m bench $(ONLY)
+bench: $(BENCH_STAMP) ## all benches in one run, forty minutes; writes docs/BENCHMARKS.md and docs/latency.svg. ONLY=lookup: its section; TINY=1: with little data, no page
+	@. tools/java && LAKEBLOOM_BENCH=$(if $(TINY),tiny) $(BIN)/python -m bench $(ONLY)
 
 bench-kernels: $(BENCH_STAMP) ## hashing and filtering against Arrow C++ and rbloom
 	@$(BIN)/python -m bench.kernels

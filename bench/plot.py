@@ -8,7 +8,7 @@ from html import escape
 
 from bench.results import Point
 
-_WIDTH, _HEIGHT = 860, 460
+_WIDTH, _HEIGHT = 860, 520
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 270, 40, 50
 _OURS = "#0b6e4f"
 _OTHERS = (
@@ -31,12 +31,13 @@ def latency_svg(points: Sequence[Point]) -> str:
         *_axes(lakes, ys),
     ]
     series: dict[str, list[Point]] = {}
-    for point in sorted(points, key=_lake):
+    last = {(point.series, _lake(point)): point for point in points}  # two benches may have measured the same
+    for point in sorted(last.values(), key=_lake):
         series.setdefault(point.series, []).append(point)
     by_end = sorted(series.items(), key=lambda item: -item[1][-1].ms)
-    label_y = -math.inf
+    labels = _label_ys([_y(its_points[-1].ms, ys) + 4 for _, its_points in by_end])
     others = 0
-    for name, its_points in by_end:
+    for (name, its_points), label_y in zip(by_end, labels, strict=True):
         is_ours = "lakebloom" in name
         colour = _OURS if is_ours else _OTHERS[others % len(_OTHERS)]
         others += not is_ours
@@ -47,10 +48,21 @@ def latency_svg(points: Sequence[Point]) -> str:
             path = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
             parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width}"/>')
             parts.extend(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{width + 1.5}" fill="{colour}"/>' for x, y in placed)
-        label_y = max(_y(its_points[-1].ms, ys) + 4, label_y + _LINE_HEIGHT)
         x = _WIDTH - _RIGHT + 12
         parts.append(f'<text x="{x}" y="{label_y:.1f}" fill="{colour}">{escape(name)}</text>')
     return "\n".join([*parts, "</svg>", ""])
+
+
+def _label_ys(wanted: Sequence[float]) -> list[float]:
+    """Return where labels go, from top to bottom, so that none covers another and none is below the plot."""
+    placed: list[float] = []
+    for y in wanted:
+        placed.append(max(y, placed[-1] + _LINE_HEIGHT) if placed else y)
+    lowest = _HEIGHT - _BOTTOM + _LINE_HEIGHT
+    for number in reversed(range(len(placed))):
+        placed[number] = min(placed[number], lowest)
+        lowest = placed[number] - _LINE_HEIGHT
+    return placed
 
 
 def _lake(point: Point) -> tuple[int, int]:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import platform
 import textwrap
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
 from bench.results import HEADINGS, Outcome, Result, versions
+from bench.words import in_words
 
 _INTRODUCTION = """`make bench` writes this page. Results are checked before times are compared.
 Compared methods ran in turn in one run, on the same generated data, which was in the page cache. Parameters and seeds
 are in `bench/parameters.py`. A bar with <= limits ours / theirs, a bar with >= limits theirs / ours; without a peer it
 limits our own figure. Ratios are compared with the three digits that are printed. Rows without a bar only inform.
 """
-_OURS = "lakebloom"
 _TITLES = {
     "start": "From nothing to a first result",
     "kernels": "Hashing and filtering, one thread",
@@ -28,7 +27,7 @@ _TITLES = {
     "embed": "Embedding filters into a lake",
     "scale": "How costs grow",
     "size": "Bytes for each distinct value",
-    "tables": "Delta tables, and erasing keys",
+    "tables": "Delta and Iceberg tables, and erasing keys",
 }
 _LIMITS = {
     "start": """
@@ -58,10 +57,11 @@ _LIMITS = {
         million units:* eight planes of one bit a unit for each layer that is probed.
     """,
     "board": """
-        What is in the table above. Maps know the file of a key for certain and then read a whole file or row group
-        with PyArrow; they keep all keys. Lance and ClickHouse keep a copy of the rows in their own format. Their
-        build times are without the copy for Lance, with it for ClickHouse; ours is with the start of Spark. Bytes a
-        key are those of what answers for keys: index, filters, or map.
+        What is in the tables above. Maps know the file of a key for certain and then read a whole file or row
+        group with PyArrow; they keep all keys. Lance and ClickHouse keep a copy of the rows in their own format.
+        Build times are without the copy for Lance, with it for ClickHouse, and without the start of Spark for ours.
+        Bytes a key are those of what answers for keys: index, filters, or map. A method that took more than
+        1.5 s for questions of one kind was asked no more of them; one without a figure would have taken 10 s for one.
     """,
     "join": """
         Spark's scan of the large side, and the eight tests of a bit for each of its rows. Little more is
@@ -82,8 +82,9 @@ _LIMITS = {
         significantly more.
     """,
     "tables": """
-        A lookup in a Delta table looks for the next commit, and for the last one; the rest is a lookup in plain
-        files. A plan reads the key column of the files that hold keys, file by file.
+        A lookup in a Delta table looks for the next commit, and for the last one; one in an Iceberg table looks
+        which metadata file is the newest. The rest is a lookup in plain files. A plan reads the key column of the
+        files that hold keys, file by file.
     """,
 }
 
@@ -96,13 +97,16 @@ def page(outcomes: dict[str, Outcome]) -> str:
     parts = [
         "# Benchmarks\n",
         "![Latency of one present key against the size and the number of files](latency.svg)\n",
-        _in_words(outcomes),
+        in_words(outcomes),
         _INTRODUCTION,
         f"{met} of {len(results)} bars are met. {_machine()}; {taken_s / 60:.0f} minutes.\n",
+        "\n".join(f"**{name} failed**: {each.failure}.\n" for name, each in outcomes.items() if each.failure),
         "\n".join(_table(("", "version"), versions().items())) + "\n",
     ]
     for name, outcome in outcomes.items():
-        parts.append(f"## {_TITLES[name]}\n\n`make bench-{name}`, {outcome.elapsed_s:.0f} s\n")
+        parts.append(f"## {_TITLES[name]}\n\n{_run(name, outcome)}\n")
+        if not outcome.results:
+            continue
         for matrix in outcome.matrices:
             parts.append(f"{matrix.title}:\n\n" + "\n".join(_table(matrix.headings, matrix.rows)) + "\n")
         parts.append("\n".join(_table((*HEADINGS, ""), map(_row, outcome.results))) + "\n")
@@ -111,29 +115,16 @@ def page(outcomes: dict[str, Outcome]) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _in_words(outcomes: dict[str, Outcome]) -> str:
-    """Return who is faster and who is slower than lakebloom for one present key, on each lake of the board."""
-    if "board" not in outcomes:
-        return ""
-    said = []
-    for matrix in outcomes["board"].matrices:
-        times = {row[0]: float(row[1].replace(",", "")) for row in matrix.rows if row[1]}
-        ours = times.pop(_OURS)
-        faster, slower = (
-            ", ".join(
-                f"{name} ({ms:g} ms)" for name, ms in sorted(times.items(), key=lambda each: each[1]) if wanted(ms)
-            )
-            for wanted in (lambda ms, ours=ours: ms < ours, lambda ms, ours=ours: ms >= ours)
-        )
-        said.append(
-            f"In {matrix.title}, lakebloom returns the row of a present key in {ours:g} ms. "
-            f"Faster: {faster or 'none'}. Slower: {slower or 'none'}."
-        )
-    said.append(
-        "Lance and ClickHouse keep a copy of the rows in a format of their own, LMDB and RocksDB a map of every key; "
-        "lakebloom keeps a few bytes a key beside files that stay as they are. Below each table is said what limits it."
-    )
-    return textwrap.fill(" ".join(said), 120) + "\n"
+def _run(name: str, outcome: Outcome) -> str:
+    """Say when a bench ran, and on which commit."""
+    told = [f"`make bench-{name}`"]
+    if outcome.results:
+        told += [f"{outcome.elapsed_s:.0f} s", outcome.date, f"commit {outcome.commit}" if outcome.commit else ""]
+    said = ", ".join(filter(None, told)) + "."
+    if not outcome.failure:
+        return said
+    rest = "The figures are of the run before." if outcome.results else "There are no figures."
+    return f"{said} **The last run failed**: {outcome.failure}. {rest}"
 
 
 def _row(result: Result) -> list[str]:
@@ -153,4 +144,4 @@ def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 def _machine() -> str:
     names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
     name = names[0].partition(": ")[2] if names else platform.machine()
-    return f"{time.strftime('%Y-%m-%d', time.gmtime())}, {os.cpu_count()} cores ({name})"
+    return f"{os.cpu_count()} cores ({name})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import platform
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from rich.table import Table
 Unit = Literal["s", "ms", "ns", "MB", "MB/s", "bytes", ""]
 Kind = Literal["at most", "at least"]
 HEADINGS = ("what", "ours", "theirs", "peer", "ratio", "bar")
+_ROOT = Path(__file__).parents[1]
 _PACKAGES = (
     "pyspark",
     "pyarrow",
@@ -120,6 +122,11 @@ class Outcome:
     points: list[Point] = field(default_factory=list)
     elapsed_s: float = 0.0
     matrices: list[Matrix] = field(default_factory=list)
+    date: str = ""
+    commit: str = ""
+    """What was measured; with a + if files had changed since."""
+    failure: str = ""
+    """How the last run failed, if it did; what else is here is of the last run that ended."""
 
 
 def figure(value: float, unit: Unit) -> str:
@@ -162,6 +169,23 @@ def versions() -> dict[str, str]:
     return found
 
 
+def today() -> str:
+    """Return the date, as pages show it."""
+    return time.strftime("%Y-%m-%d", time.gmtime())
+
+
+def commit() -> str:
+    """Return the commit that is measured, with a + if code has changed since; empty where there is no Git."""
+    try:
+        name, changes = (
+            subprocess.run(["git", *arguments], cwd=_ROOT, capture_output=True, text=True, check=True).stdout.strip()
+            for arguments in (("rev-parse", "--short", "HEAD"), ("status", "--porcelain", "--", "src", "bench"))
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return name + "+" * bool(changes)
+
+
 def main(title: str, run: Callable[[Console], Outcome]) -> None:
     """Run one bench, print and keep what it found; the exit status is 0 where every bar is reached."""
     parser = argparse.ArgumentParser(description=title)
@@ -170,7 +194,7 @@ def main(title: str, run: Callable[[Console], Outcome]) -> None:
     console = Console(width=150)
     started = time.perf_counter()
     found = run(console)
-    found = replace(found, elapsed_s=time.perf_counter() - started)
+    found = replace(found, elapsed_s=time.perf_counter() - started, date=today(), commit=commit())
     print_results(console, title, found.results)
     if arguments.outcome is not None:
         arguments.outcome.write_bytes(msgspec.json.encode(found))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import re
 import subprocess
 import sys
 import threading
@@ -91,7 +92,7 @@ def _server(traffic: Traffic, latency_s: float) -> Any:
     from werkzeug.serving import make_server
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    application = DomainDispatcherApplication(create_backend_app)
+    application = _Ranges(DomainDispatcherApplication(create_backend_app))
     lock = threading.Lock()
 
     def counted(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
@@ -113,6 +114,52 @@ def _server(traffic: Traffic, latency_s: float) -> Any:
         return application(environ, started)
 
     return make_server("127.0.0.1", 0, counted, threaded=True)
+
+
+class _Ranges:
+    """Answers ranges of objects from memory: moto copies a whole object for each of them, however large it is."""
+
+    def __init__(self, application: Any) -> None:
+        self._application = application
+        self._known: dict[str, tuple[list[tuple[str, str]], bytes]] = {}
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+        path = environ["PATH_INFO"]
+        wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", environ.get("HTTP_RANGE", ""))
+        is_plain = not environ["QUERY_STRING"] and not any(name.startswith("HTTP_IF_") for name in environ)
+        if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            self._known.pop(path, None)
+        elif environ["REQUEST_METHOD"] == "GET" and wanted is not None and is_plain:
+            found = self._known.get(path) or self._whole(environ)
+            if found is not None:
+                self._known[path] = found
+                headers, body = found
+                first, last = _bounds(wanted[1], wanted[2], len(body))
+                if first <= last:
+                    described = {
+                        "Content-Range": f"bytes {first}-{last}/{len(body)}",
+                        "Content-Length": last - first + 1,
+                    }
+                    start_response("206 Partial Content", [*headers, *((k, str(v)) for k, v in described.items())])
+                    return [body[first : last + 1]]
+        return self._application(environ, start_response)
+
+    def _whole(self, environ: dict[str, Any]) -> tuple[list[tuple[str, str]], bytes] | None:
+        """Return an object with the headers that describe it; None if there is none."""
+        answered: list[Any] = []
+        whole = {name: value for name, value in environ.items() if name != "HTTP_RANGE"}
+        body = b"".join(self._application(whole, lambda *answer: answered.append(answer)))
+        if not answered[0][0].startswith("200"):
+            return None
+        counted = ("content-length", "content-range", "date", "server")
+        return [each for each in answered[0][1] if each[0].lower() not in counted], body
+
+
+def _bounds(first: str, last: str, size: int) -> tuple[int, int]:
+    """Return the first and the last byte of a range."""
+    if not first:
+        return max(0, size - int(last)), size - 1
+    return int(first), min(int(last), size - 1) if last else size - 1
 
 
 def _serve(latency_s: float) -> None:

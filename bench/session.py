@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 from pyspark.sql import SparkSession
 
 
 def session(name: str, memory: str = "4g", **settings: str) -> SparkSession:
     """Start Spark; further settings are written with underscores for dots."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers are the first python3 on PATH
     builder = (
         SparkSession.builder.master("local[2]")
         .appName(f"lakebloom-bench-{name}")

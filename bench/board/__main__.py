@@ -1,170 +1,148 @@
 """The board of peers: what a user would pick instead, in the same lakes, side by side: `make bench-board`.
 
-Three lakes: small files, files of 200 columns, and files of real size. Each peer is asked for a present key, an absent
-one, 100 keys and 10,000 keys of which 100 are there, in turn, and each answer is compared. What each of them keeps is
-made once; its time and bytes are those of that day. Some of the large files are then read from an object store that is
-20 ms away. A peer that is better is shown as better.
+The lakes have small files, files of 200 columns, and files of real size. Each peer is asked for a present key, an
+absent one, 100 keys and 10,000 keys of which 100 are there, in turn, and each answer is compared. What each of them
+keeps is made once; its time and bytes are those of that day. Some of the large files are then read from an object store
+that is 20 ms away. A peer that is better is shown as better. Slow ones are asked fewer questions (bench/parameters.py).
 """
 
 from __future__ import annotations
 
-import random
 import shutil
 import statistics
 import sys
-import uuid
 import warnings
-from pathlib import Path
 
-import pyarrow.parquet as pq
 from rich.console import Console
 
 from bench.board.distant import distant_results
-from bench.board.forms import CLICKHOUSE, LMDB, ROCKSDB, Cost, Lake, costs_of, size_of
-from bench.board.wide import wide_files, wide_questions
-from bench.large.source import LargeFiles, large_files
-from bench.lookup.large import large_questions
-from bench.lookup.race import BLOOM, BTREE, LOADING, OURS, TOLD, Method, cold, warm
-from bench.lookup.source import (
-    ABSENT,
-    CASES,
-    FOLDER,
-    MANY,
-    PRESENT,
-    LookupTable,
-    Question,
-    questions,
-    tables,
-    write_lance,
-)
-from bench.parameters import WORK, Board, Large, LargeLookup, Wide
+from bench.board.forms import CLICKHOUSE, LMDB, ROCKSDB, Lake, make_forms
+from bench.board.lakes import BOARD, ON_DELTA, ON_ICEBERG, VERY_MANY, lakes, make_indexes, place_name
+from bench.ledger import Cost, Ledger
+from bench.lookup.large import large_lake, large_questions
+from bench.lookup.race import BLOOM, BTREE, LIMIT, LOADING, OURS, TOLD, Method, cold, too_slow, warm
+from bench.lookup.source import ABSENT, CASES, PRESENT, size_of
+from bench.parameters import WORK, Board, Large, LargeLookup, Needle
 from bench.results import Matrix, Outcome, Point, Result, figure, main
+from bench.tables.source import newest_metadata
 
-VERY_MANY = f"{Board.many:,} keys"
 ALL_CASES = (*CASES, VERY_MANY)
-DUCKDB = "DuckDB, embedded filters"
+DUCKDB, DATAFUSION = "DuckDB, embedded filters", "DataFusion, embedded filters"
 _HEADINGS = ("ms, median", *ALL_CASES, "new process", "build, s", "bytes a key", "needs")
-_FILTERS, _COPY, _NOTHING = "filters in the files", "a copy in its own format", "nothing"
+_FILTERS, _COPY, _NOTHING, _MAP = "filters in the files", "a copy in its own format", "nothing", "a map of all keys"
 NEEDS = {
-    OURS: "an index", DUCKDB: _FILTERS, "DataFusion": _NOTHING, "DataFusion, embedded filters": _FILTERS,
-    "Polars": _NOTHING, BLOOM: _COPY, BTREE: _COPY, CLICKHOUSE: _COPY, LMDB: "a map of all keys",
-    ROCKSDB: "a map of all keys", TOLD: "to be told the place",
-}  # fmt: skip
+    OURS: "an index",
+    ON_DELTA: "an index",
+    ON_ICEBERG: "an index",
+    LIMIT: "to be told the place",
+    DUCKDB: _FILTERS,
+    "DataFusion": _NOTHING,
+    DATAFUSION: _FILTERS,
+    "Polars": _NOTHING,
+    "deltalake": _FILTERS,
+    "pyiceberg": _NOTHING,
+    TOLD: "to be told the place",
+    BLOOM: _COPY,
+    BTREE: _COPY,
+    CLICKHOUSE: _COPY,
+    LMDB: _MAP,
+    ROCKSDB: _MAP,
+}
 
 
 def run(console: Console) -> Outcome:
     """Measure everything."""
     _check_space()
     results: list[Result] = []
-    matrices, points = [], []
-    for lake, asked in (_small(), _wide(), _large()):
-        costs = {**costs_of(lake), DUCKDB: Cost(0.0, size_of(lake.embedded) - size_of(lake.plain))}
-        contenders = _methods(lake)
-        warm(contenders, asked, set())
-        loading_s = statistics.median(cold(contenders, asked[PRESENT]))
-        matrices.append(_matrix(lake, contenders, costs, loading_s))
+    matrices: list[Matrix] = []
+    points: list[Point] = []
+    before: tuple[Lake, list[Method]] | None = None
+    made = lakes()
+    missing = {}
+    for lake, _ in made:
+        missing[lake.name] = make_forms(lake, _smaller(lake, [each for each, _ in made]))
+        console.print(f"[dim]{lake.title}: made[/]")
+    make_indexes([lake for lake, _ in made])
+    for lake, asked in made:
+        contenders = _methods(lake, missing[lake.name])
+        warm(contenders, asked, _left_out(lake, contenders, before), Board.case_s)
+        loading_s = statistics.median(cold(contenders, asked[PRESENT], Board.cold_rounds))
+        matrices.append(_matrix(lake, contenders, missing[lake.name], loading_s))
+        before = lake, contenders
         if lake.by_row_group:
             results += _bars(lake, contenders)
-            points = [
-                Point(method.name, LargeLookup.files, 1e3 * typical, Large.rows_per_file)
-                for method in contenders
-                if (typical := method.typical(PRESENT)) is not None
-            ]
+        if lake.name != "wide":
+            points += _points(lake, contenders)
         console.print(f"[dim]{lake.title}: measured[/]")
-    files = _large_files()
-    distant, more = distant_results(console, files, large_questions(files))
-    matrices.append(distant)
-    results += more
-    for matrix in matrices:
+    distant, more = distant_results(console, files := large_lake(), large_questions(files))
+    for matrix in (*matrices, distant):
         console.print(matrix.printed())
-    return Outcome(results, points, matrices=matrices)
+    return Outcome([*results, *more], points, matrices=[*matrices, distant])
 
 
 def _check_space() -> None:
     """End before the disk is full: all lakes and what the peers keep of them take much room."""
-    WORK.mkdir(exist_ok=True)
-    free_gb, kept_gb = shutil.disk_usage(WORK).free / 1e9, size_of(WORK) / 1e9
+    WORK.mkdir(parents=True, exist_ok=True)
+    files = {state.st_ino: state for path in WORK.rglob("*") if not (state := path.lstat()).st_mode & 0o040000}
+    free_gb, kept_gb = (
+        each / 1e9 for each in (shutil.disk_usage(WORK).free, sum(512 * state.st_blocks for state in files.values()))
+    )
     if free_gb + kept_gb < Board.space_gb:
         sys.exit(
             f"{WORK} needs {Board.space_gb} GB: {kept_gb:.0f} GB are there, and {free_gb:.0f} GB of the disk are free"
         )
 
 
-def _small() -> tuple[Lake, dict[str, list[Question]]]:
-    (table,) = (each for each in tables() if each.files == Board.small_files)
-    lake = Lake(
-        "small", f"{table.files:,} files of 25,000 rows", *map(Path, (table.plain, table.embedded, table.lance)),
-        WORK / "board" / "small", _rows(Path(table.plain)), by_row_group=False,
-    )  # fmt: skip
-    return lake, _with_very_many(_questions_of(table))
+def _smaller(lake: Lake, others: list[Lake]) -> tuple[Lake, dict[str, Cost]] | None:
+    """Return a lake with files of the same kind and fewer rows, and what its forms took."""
+    fewer = [each for each in others if each.rows < lake.rows and each.name.startswith("files_") and each is not lake]
+    return (fewer[-1], Ledger(fewer[-1].name).costs()) if fewer and lake.name.startswith("files_") else None
 
 
-def _questions_of(table: LookupTable) -> dict[str, list[Question]]:
-    return questions(table, Board.questions + 1)
+def _left_out(lake: Lake, contenders: list[Method], before: tuple[Lake, list[Method]] | None) -> set[tuple[str, str]]:
+    """Return which methods are not asked which questions, because they would take too long."""
+    many_files = set() if lake.by_row_group else {("pyiceberg", VERY_MANY)}  # it translates the list for each file
+    if before is None or not (lake.name.startswith("files_") and before[0].name.startswith("files_")):
+        return many_files
+    known = {method.name for method in before[1]}
+    growth = lake.rows / before[0].rows
+    return many_files | {
+        (method.name, case)
+        for method in contenders
+        for case in ALL_CASES
+        if method.name in known and method.name != LIMIT and too_slow(method, before[1], growth, case)
+    }
 
 
-def _large_files() -> LargeFiles:
-    return large_files(FOLDER / "large", key="uuid", files=LargeLookup.files, rows=LargeLookup.sampled_rows)
-
-
-def _large() -> tuple[Lake, dict[str, list[Question]]]:
-    folder, files = FOLDER / "large", _large_files()
-    write_lance(files.plain, folder / "lance", ("BLOOMFILTER", "BTREE"))
-    lake = Lake(
-        "large", f"{LargeLookup.files} files of 2,000,000 rows and 12 columns", files.plain, files.embedded,
-        folder / "lance", WORK / "board" / "large", _rows(files.plain), by_row_group=True,
-    )  # fmt: skip
-    asked = {case: some[: Board.questions + 1] for case, some in large_questions(files).items()}
-    return lake, _with_very_many(asked)
-
-
-def _wide() -> tuple[Lake, dict[str, list[Question]]]:
-    folder = WORK / "board" / "wide"
-    rows = wide_files(folder)
-    write_lance(folder / "plain", folder / "lance", ("BLOOMFILTER", "BTREE"))
-    lake = Lake(
-        "wide", f"{Wide.files} files of {Wide.rows_per_file:,} rows and {Wide.columns} columns", folder / "plain",
-        folder / "embedded", folder / "lance", folder / "forms", Wide.files * Wide.rows_per_file,
-        by_row_group=False,
-    )  # fmt: skip
-    return lake, _with_very_many(wide_questions(rows, Board.questions + 1))
-
-
-def _rows(folder: Path) -> int:
-    return sum(pq.read_metadata(path).num_rows for path in folder.iterdir())
-
-
-def _with_very_many(asked: dict[str, list[Question]]) -> dict[str, list[Question]]:
-    rng = random.Random(Board.many)
-    more = []
-    for question in asked[MANY]:
-        absent = [str(uuid.UUID(int=rng.getrandbits(128), version=4)) for _ in range(Board.many - Board.there)]
-        keys = [*question.keys, *absent]
-        rng.shuffle(keys)
-        more.append(Question(keys, question.rows, question.homes))
-    return {**asked, VERY_MANY: more}
-
-
-def _methods(lake: Lake) -> list[Method]:
+def _methods(lake: Lake, missing: dict[str, float]) -> list[Method]:
     plain, embedded, work = str(lake.plain), str(lake.embedded), str(lake.work)
     places = f"{plain}#" if lake.by_row_group else plain
-    versions = {kind: (lake.work / f"lance-{kind}").read_text() for kind in ("BLOOMFILTER", "BTREE")}
-    return [
-        Method(OURS, "lakebloom", f"{work}/indexes", lake.name),
+    logs = [
+        Method(ON_DELTA, "lakebloom", str(BOARD / "indexes"), place_name(lake, ON_DELTA)),
+        Method(ON_ICEBERG, "lakebloom", str(BOARD / "indexes"), place_name(lake, ON_ICEBERG)),
+        Method("deltalake", "deltalake", str(lake.delta), reads_all=True),
+        Method("pyiceberg", "pyiceberg", newest_metadata(lake.iceberg), reads_all=True),
+    ] if lake.has_logs else []  # fmt: skip
+    found = [
+        Method(OURS, "lakebloom", str(lake.indexes), lake.name),
+        *logs,
         Method(DUCKDB, "duckdb", embedded, reads_all=True),
         Method("DataFusion", "datafusion", plain, "plain", reads_all=True),
-        Method("DataFusion, embedded filters", "datafusion", embedded, reads_all=True),
+        Method(DATAFUSION, "datafusion", embedded, reads_all=True),
         Method("Polars", "polars", plain, reads_all=True),
-        *([Method(TOLD, "", plain, on_parquet=False)] if lake.by_row_group else []),
-        *(Method(f"Lance, {kind}", "lance", str(lake.lance), versions[kind]) for kind in ("BLOOMFILTER", "BTREE")),
+        Method(TOLD if lake.by_row_group else LIMIT, "", plain, on_parquet=False),
+        *(Method(f"Lance, {kind}", "lance", str(lake.lance), str(no)) for kind, no in lake.lance_versions.items()),
         Method(CLICKHOUSE, "clickhouse", str(lake.work / "clickhouse"), lake.table),
         Method(LMDB, "lmdb", work, places),
         Method(ROCKSDB, "rocksdb", work, places),
     ]
+    return [method for method in found if method.name not in missing]
 
 
-def _matrix(lake: Lake, contenders: list[Method], costs: dict[str, Cost], loading_s: float) -> Matrix:
+def _matrix(lake: Lake, contenders: list[Method], missing: dict[str, float], loading_s: float) -> Matrix:
     rows = []
+    embedded = Cost(0.0, size_of(lake.embedded) - size_of(lake.plain))
+    costs = {**Ledger(lake.name).costs(), DUCKDB: embedded, DATAFUSION: embedded}
     for method in contenders:
         times = [method.typical(case) for case in ALL_CASES]
         cost = costs.get(method.name)
@@ -173,13 +151,26 @@ def _matrix(lake: Lake, contenders: list[Method], costs: dict[str, Cost], loadin
                 method.name,
                 *("" if each is None else figure(1e3 * each, "") for each in times),
                 f"{1e3 * statistics.median(method.cold):,.0f}" if method.cold else "",
-                f"{cost.build_s:,.0f}" if cost is not None and cost.build_s else "",
+                figure(cost.build_s, "") if cost is not None and cost.build_s else "",
                 "" if cost is None else f"{cost.size_bytes / lake.rows:.1f}",
-                NEEDS[method.name],
+                NEEDS[method.name] + (f"; failed, {method.failure}" if method.failure else ""),
             )
         )
-    loading = (LOADING, *[""] * len(ALL_CASES), f"{1e3 * loading_s:,.0f}", "", "", "")
+    empty = [""] * len(ALL_CASES)
+    for name, expected_s in missing.items():
+        rows.append((name, *empty, "", "", "", f"{NEEDS[name]}: not made, it would take {expected_s:.0f} s"))
+    loading = (LOADING, *empty, f"{1e3 * loading_s:,.0f}", "", "", "")
     return Matrix(lake.title, _HEADINGS, (*rows, loading))
+
+
+def _points(lake: Lake, contenders: list[Method]) -> list[Point]:
+    rows_per_file = Large.rows_per_file if lake.by_row_group else Needle.rows_per_file
+    files = LargeLookup.files if lake.by_row_group else lake.rows // rows_per_file
+    return [
+        Point(method.name, files, 1e3 * typical, rows_per_file)
+        for method in contenders
+        if (typical := method.typical(PRESENT)) is not None and method.name not in (ON_DELTA, ON_ICEBERG)
+    ]
 
 
 def _bars(lake: Lake, contenders: list[Method]) -> list[Result]:

@@ -1,94 +1,105 @@
 """What each peer keeps of a lake: made once, with what it cost in time and bytes.
 
-A form that is there is not made again, so its cost is that of the day it was made, one form after another.
+A form that is there is not made again, so its cost is that of the day it was made, one form after another. A form that
+would take very long, judging by a lake with fewer keys, is not made.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from bench.ledger import Cost, Ledger
 from bench.lookup.engines import clickhouse_session, rocksdb_options
-from bench.lookup.race import BLOOM, BTREE, OURS
+from bench.lookup.source import size_of
 from bench.parameters import Board
-from bench.session import session
-from lakebloom import BloomIndexConfig, Lakebloom
+from bench.tables.source import take_over
 
 LMDB, ROCKSDB, CLICKHOUSE = "LMDB, key to file", "RocksDB, key to file", "ClickHouse, its own table"
+_FIRST_CHARACTERS = np.array([i for i in range(36) if i not in (8, 13, 18, 23)])
+"""Where a UUID has its 32 digits; the rest are hyphens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lake:
-    """A folder of files under one name, where its forms are, and how many rows it has."""
+    """A folder of files, where its forms are, and how many rows it has."""
 
     name: str
+    """That of our index, and of ClickHouse's copy."""
     title: str
     plain: Path
     embedded: Path
     lance: Path
+    lance_versions: dict[str, int]
+    indexes: Path
     work: Path
     rows: int
-    by_row_group: bool
+    by_row_group: bool = False
     """Whether files are large, so that whoever knows the place of a key reads a row group."""
+    has_logs: bool = False
+    """Whether the files are a Delta and an Iceberg table as well."""
 
     @property
     def table(self) -> str:
         """The name of ClickHouse's copy."""
         return f"board.{self.name}"
 
+    @property
+    def delta(self) -> Path:
+        """The Delta table."""
+        return self.work / "delta"
 
-class Cost(msgspec.Struct, frozen=True):
-    """What it took to make a form; the bytes are those of what answers for keys, not of copies of the rows."""
+    @property
+    def iceberg(self) -> Path:
+        """The Iceberg table."""
+        return self.work / "iceberg"
 
-    build_s: float
-    size_bytes: int
 
-
-def costs_of(lake: Lake) -> dict[str, Cost]:
-    """Return the cost of each form by the name of its method; what is not there is made first."""
+def make_forms(lake: Lake, smaller: tuple[Lake, dict[str, Cost]] | None) -> dict[str, float]:
+    """Make what is missing; return how long forms would take that are not made."""
     lake.work.mkdir(parents=True, exist_ok=True)
-    made: dict[str, Callable[[Lake], int]] = {
-        OURS: _index,
+    ledger = Ledger(lake.name)
+    makers: dict[str, Callable[[Lake], int]] = {
         LMDB: _write_lmdb,
         ROCKSDB: _write_rocksdb,
         CLICKHOUSE: _write_clickhouse,
-        BLOOM: _lance("BLOOMFILTER"),
-        BTREE: _lance("BTREE"),
     }
-    path = lake.work / "costs.json"
-    costs = msgspec.json.decode(path.read_bytes(), type=dict[str, Cost]) if path.exists() else {}
-    for name, make in made.items():
-        if name not in costs:
-            started = time.perf_counter()
-            size = make(lake)
-            costs[name] = Cost(time.perf_counter() - started, size)
-            path.write_bytes(msgspec.json.encode(costs))
-    return costs
+    not_made = {}
+    for name, make in makers.items():
+        if smaller is not None and name not in ledger.costs():
+            expected_s = smaller[1][name].build_s * lake.rows / smaller[0].rows
+            if expected_s > Board.form_s:
+                not_made[name] = expected_s
+                continue
+        ledger.made(name, lambda make=make: make(lake))
+    if lake.has_logs:
+        _make_logs(lake)
+    return not_made
 
 
-def size_of(folder: Path) -> int:
-    """Return the bytes of all files below a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+def _make_logs(lake: Lake) -> None:
+    """Make a Delta table of other names of the files with filters, and an Iceberg table of the files without."""
+    from deltalake import convert_to_deltalake
 
-
-def _index(lake: Lake) -> int:
-    """The time includes starting Spark."""
-    spark = session("board")
-    try:
-        found = Lakebloom(spark, lake.work / "indexes")
-        found.create_index(str(lake.plain), BloomIndexConfig(lake.name, ["uuid"]), replace=True)
-        return found.index(lake.name).size_bytes
-    finally:
-        spark.stop()
+    done = lake.work / "logs.done"
+    if done.exists():
+        return
+    for folder in (lake.delta, lake.iceberg):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    for file in lake.embedded.iterdir():
+        os.link(file, lake.delta / file.name)
+    convert_to_deltalake(str(lake.delta))
+    take_over(sorted(lake.plain.iterdir()), lake.iceberg)
+    done.touch()
 
 
 def _sorted_places(lake: Lake) -> Iterator[tuple[bytes, bytes]]:
@@ -100,22 +111,25 @@ def _sorted_places(lake: Lake) -> Iterator[tuple[bytes, bytes]]:
             texts = file.read_row_group(group, columns=["uuid"])["uuid"].combine_chunks()
             keys.append(_as_bytes(texts))
             places.append(np.full(len(texts), (number << 16) | group, np.uint32))
-    joined, place = np.concatenate(keys).view("V16"), np.concatenate(places)
-    high, low = joined.view(">u8").reshape(-1, 2).astype(np.uint64).T
-    order = np.lexsort((low, high))
+    joined, place = np.concatenate(keys), np.concatenate(places)
+    high, low = (part.astype(np.uint64) for part in joined.view(">u8").reshape(-1, 2).T)
+    order = np.argsort(high)
+    if (np.diff(high[order]) == 0).any():
+        order = np.lexsort((low, high))
     for start in range(0, len(order), Board.batch_rows):
         some = order[start : start + Board.batch_rows]
-        key_bytes, place_bytes = joined[some].tobytes(), place[some].astype(">u4").tobytes()
-        for i in range(len(some)):
-            yield key_bytes[16 * i : 16 * i + 16], place_bytes[4 * i : 4 * i + 4]
+        yield from zip(
+            joined[some].view("V16")[:, 0].tolist(), place[some].astype(">u4").view("V4").tolist(), strict=True
+        )
 
 
-def _as_bytes(texts: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """Return the 16 bytes of each UUID."""
-    digits = pc.binary_join(pc.split_pattern(texts, "-"), "").buffers()[2]
-    raw = np.frombuffer(digits, np.uint8, 32 * len(texts))
-    nibbles = np.where(raw >= ord("a"), raw - ord("a") + 10, raw - ord("0")).astype(np.uint8)
-    return (nibbles[0::2] << 4) | nibbles[1::2]
+def _as_bytes(texts: pa.Array) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return the 16 bytes of each UUID, a row each."""
+    _, offsets, data = texts.buffers()
+    first = np.frombuffer(offsets, np.int32)[texts.offset]
+    letters = np.frombuffer(data, np.uint8, 36 * len(texts), first).reshape(-1, 36)[:, _FIRST_CHARACTERS]
+    nibbles = np.where(letters >= ord("a"), letters - (ord("a") - 10), letters - ord("0"))
+    return np.ascontiguousarray((nibbles[:, 0::2] << 4) | nibbles[:, 1::2])
 
 
 def _write_lmdb(lake: Lake) -> int:
@@ -154,25 +168,11 @@ def _write_clickhouse(lake: Lake) -> int:
     found.query("CREATE DATABASE IF NOT EXISTS board ENGINE = Atomic")
     found.query(f"DROP TABLE IF EXISTS {lake.table} SYNC")
     source = f"file('{lake.plain}/*.parquet', Parquet) SETTINGS schema_inference_make_columns_nullable = 0"
-    found.query(f"CREATE TABLE {lake.table} ENGINE = MergeTree ORDER BY tuple() EMPTY AS SELECT * FROM {source}")
+    kept = "SETTINGS old_parts_lifetime = 1"  # or parts that were merged stay for minutes, and take as much again
+    found.query(f"CREATE TABLE {lake.table} ENGINE = MergeTree ORDER BY tuple() {kept} EMPTY AS SELECT * FROM {source}")
     found.query(f"ALTER TABLE {lake.table} ADD INDEX by_uuid uuid TYPE bloom_filter({Board.fpp}) GRANULARITY 1")
     found.query(f"INSERT INTO {lake.table} SELECT * FROM {source}")
     found.query(f"OPTIMIZE TABLE {lake.table} FINAL")
     size = found.query(f"SELECT data_compressed_bytes FROM system.data_skipping_indices WHERE table = '{lake.name}'")
     found.close()
     return int(str(size))
-
-
-def _lance(kind: str) -> Callable[[Lake], int]:
-    def make(lake: Lake) -> int:
-        import lance
-
-        dataset = lance.dataset(str(lake.lance))
-        for index in dataset.describe_indices():
-            dataset.drop_index(index.name)
-        before = size_of(lake.lance / "_indices")
-        dataset.create_scalar_index("uuid", kind)
-        (lake.work / f"lance-{kind}").write_text(str(dataset.version))
-        return size_of(lake.lance / "_indices") - before
-
-    return make

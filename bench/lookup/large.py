@@ -12,13 +12,13 @@ import statistics
 import time
 import uuid
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 from rich.console import Console
 
 from bench.large.source import LargeFiles, large_files
+from bench.ledger import Cost, Ledger
 from bench.lookup.race import BLOOM, BTREE, LOADING, OURS, TOLD, Method, cold, warm
 from bench.lookup.source import ABSENT, CASES, FOLDER, INDEXES, MANY, PRESENT, Question, write_lance
 from bench.parameters import LargeLookup, Lookup
@@ -30,31 +30,45 @@ from lakebloom.tables.parquet.pages.file_pages import FilePages
 from lakebloom.tables.parquet.pages.local_bytes import LocalBytes
 
 INDEX = "large_files"
+LANCE = FOLDER / "large" / "lance"
 _PEERS = {"DuckDB": "duckdb", "DataFusion": "datafusion", "Polars": "polars"}
 _READS_FILTERS = ("DuckDB", "DataFusion")
 
 
 def large_results(console: Console) -> list[Result]:
     """Measure everything."""
-    folder = FOLDER / "large"
-    files = large_files(folder, key="uuid", files=LargeLookup.files, rows=LargeLookup.sampled_rows)
-    build = _index(files)
+    files = large_lake()
+    build = large_index(files)
     asked = large_questions(files)
-    contenders = _methods(files, folder)
+    contenders = _methods(files)
     warm(contenders, asked, set())
     loading_s = statistics.median(cold(contenders, asked[PRESENT]))
     _print(console, contenders, files)
     return [*_compared(contenders, loading_s, _limits(asked)), _bytes_of_a_row(files, asked), *build]
 
 
-def _index(files: LargeFiles) -> list[Result]:
-    """Build the index where there is none that fits; return what pages cost beside one filter for each file."""
+def large_lake() -> LargeFiles:
+    """Return the lake; it is made if it is not there."""
+    return large_files(FOLDER / "large", key="uuid", files=LargeLookup.files, rows=LargeLookup.sampled_rows)
+
+
+def large_lance(files: LargeFiles) -> dict[str, int]:
+    """Return the versions of Lance's copy with each kind of index."""
+    return write_lance(files.plain, LANCE, ("BLOOMFILTER", "BTREE"), INDEX)
+
+
+def has_large_index() -> bool:
+    """Tell whether there is an index that fits the files."""
     try:
         lake = Lakebloom(location=INDEXES)
-        if lake.lookup(INDEX, col("uuid") == "none", unindexed="error").num_rows == 0:
-            return []
+        return bool(lake.lookup(INDEX, col("uuid") == "none", unindexed="error").num_rows == 0)
     except LakebloomError:
-        shutil.rmtree(INDEXES / INDEX, ignore_errors=True)
+        return False
+
+
+def large_index(files: LargeFiles) -> list[Result]:
+    """Build the index; return what pages cost beside one filter for each file."""
+    shutil.rmtree(INDEXES / INDEX, ignore_errors=True)
     spark = session("lookup")
     lake = Lakebloom(spark, INDEXES)
     seconds: dict[str, list[float]] = {}
@@ -66,6 +80,7 @@ def _index(files: LargeFiles) -> list[Result]:
             lake.create_index(str(files.plain), config, replace=True)
             seconds.setdefault(name, []).append(time.perf_counter() - started)
             sizes[name] = lake.index(name).size_bytes
+    Ledger(INDEX).note(OURS, Cost(min(seconds[INDEX]), sizes[INDEX]))
     lake.delete_index("by_file", force=True)
     spark.stop()
     built_s, by_file_s = min(seconds[INDEX]), min(seconds["by_file"])
@@ -88,14 +103,14 @@ def large_questions(files: LargeFiles) -> dict[str, list[Question]]:
     }
 
 
-def _methods(files: LargeFiles, folder: Path) -> list[Method]:
+def _methods(files: LargeFiles) -> list[Method]:
     found = [Method(OURS, "lakebloom", str(INDEXES), INDEX)]
     for name, engine in _PEERS.items():
         place = files.embedded if name in _READS_FILTERS else files.plain
         found.append(Method(name, engine, str(place), reads_all=True))
     found.append(Method(TOLD, "", str(files.plain), on_parquet=False))
-    for kind, version in write_lance(files.plain, folder / "lance", ("BLOOMFILTER", "BTREE")).items():
-        found.append(Method(f"Lance, {kind}", "lance", str(folder / "lance"), str(version), on_parquet=False))
+    for kind, version in large_lance(files).items():
+        found.append(Method(f"Lance, {kind}", "lance", str(LANCE), str(version), on_parquet=False))
     return found
 
 

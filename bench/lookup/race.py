@@ -43,6 +43,8 @@ class Method:
     """Whether it reads the whole table for each question, so that there is no index that a first one would load."""
     times: dict[str, list[float]] = field(default_factory=dict)
     cold: list[float] = field(default_factory=list)
+    failure: str = ""
+    """Why a peer could not go on, if so."""
 
     def typical(self, case: str) -> float | None:
         """Return the median, None where nothing was measured."""
@@ -53,8 +55,8 @@ class Method:
         """Tell whether there is anything to do: a limit that is told the files has none for a key in none."""
         return self.name not in (LIMIT, TOLD) or bool(question.rows)
 
-    def wants_more(self, case: str) -> bool:
-        return sum(self.times.get(case, ())) < Lookup.case_s
+    def wants_more(self, case: str, case_s: float) -> bool:
+        return sum(self.times.get(case, ())) < case_s
 
 
 def methods(table: LookupTable) -> list[Method]:
@@ -76,7 +78,12 @@ def too_slow(method: Method, smaller: list[Method], growth: float, case: str) ->
     return before is None or before * growth > Lookup.slow_s
 
 
-def warm(contenders: list[Method], asked: dict[str, list[Question]], left_out: set[tuple[str, str]]) -> None:
+def warm(
+    contenders: list[Method],
+    asked: dict[str, list[Question]],
+    left_out: set[tuple[str, str]],
+    case_s: float = Lookup.case_s,
+) -> None:
     """Ask all questions, the methods in turn. The first one only warms up, but of a slow scan one answer is enough."""
     homes = {key: path for case in asked.values() for question in case for key, path in question.homes.items()}
     told = {LIMIT: right_files, TOLD: right_row_groups}
@@ -90,29 +97,38 @@ def warm(contenders: list[Method], asked: dict[str, list[Question]], left_out: s
         for case in asked:
             question = asked[case][number]
             for method in contenders:
-                if (method.name, case) in left_out or not method.wants_more(case) or not method.has_work(question):
+                asked_enough = (method.name, case) in left_out or not method.wants_more(case, case_s)
+                if asked_enough or method.failure or not method.has_work(question):
                     continue
                 started = time.perf_counter()
-                rows = asks[method.name](question.keys)
+                try:
+                    rows = asks[method.name](question.keys)
+                except Exception as error:  # the errors of peers are of many kinds, and no reason to lose the others
+                    if method.name.startswith(OURS):
+                        raise
+                    method.failure = f"{case}: {error!r}"[:200]
+                    continue
                 elapsed_s = time.perf_counter() - started
                 assert rows == question.rows, f"{method.name}, {case}: {rows}"
-                if number > 0 or (method.reads_all and elapsed_s > Lookup.case_s):
+                if number > 0 or (method.reads_all and elapsed_s > case_s):
                     method.times.setdefault(case, []).append(elapsed_s)
 
 
-def cold(contenders: list[Method], asked: list[Question]) -> list[float]:
+def cold(contenders: list[Method], asked: list[Question], rounds: int = Lookup.cold_rounds) -> list[float]:
     """Time whole processes from start to end, those of the methods in turn, but for methods that read everything.
 
     Returns the times of processes that only load what ours is made of.
     """
     quick = [
-        method for method in contenders if method.engine and (method.typical(PRESENT) or Lookup.slow_s) < Lookup.cold_s
+        method
+        for method in contenders
+        if method.engine and not method.failure and (method.typical(PRESENT) or Lookup.slow_s) < Lookup.cold_s
     ]
     loading = []
     root = Path(__file__).parents[2]
     environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{root}"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
-    for number in range(Lookup.cold_rounds + 1):
+    for number in range(rounds + 1):
         question = asked[number]
         for method in quick:
             arguments = [COLD, method.engine, method.place, method.detail, *question.keys]

@@ -1,7 +1,7 @@
 """The tables that are searched, and what must be found in them.
 
-Our tables and the peers' are the same files: real copies of the needle bench's, because files with several names are
-not watched. Lance gets the same rows in its own format, with one index a version, so that both share the data.
+Our tables and the peers' are the same files, which are those of the needle bench. Lance gets the same rows in its own
+format, with one index a version, so that both share the data.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from typing import Literal
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
+from bench.ledger import Cost, Ledger
 from bench.needle.source import Haystack, haystacks
 from bench.parameters import WORK, Lookup, Needle
 from bench.session import session
@@ -28,6 +30,7 @@ FOLDER = WORK / "lookup"
 INDEXES = FOLDER / "indexes"
 PRESENT, ABSENT, MANY = "present key", "absent key", f"{Lookup.keys} keys"
 CASES = (PRESENT, ABSENT, MANY)
+BTREE_FILES = sorted(Lookup.sizes)[1]
 LanceKind = Literal["BLOOMFILTER", "BTREE"]
 
 
@@ -67,21 +70,11 @@ def tables() -> list[LookupTable]:
 
 
 def _table(haystack: Haystack) -> LookupTable:
-    plain = _copy(Path(haystack.plain), FOLDER / f"files-{haystack.files}")
-    lance = FOLDER / f"lance-{haystack.files}"
+    name, lance = f"files_{haystack.files}", FOLDER / f"lance-{haystack.files}"
     # A sorted copy of 100 million keys takes minutes to make: one table of a middle size shows what it is worth.
-    kinds: tuple[LanceKind, ...] = ("BLOOMFILTER", "BTREE") if haystack.files <= 1000 else ("BLOOMFILTER",)
-    versions = write_lance(plain, lance, kinds)
-    return LookupTable(haystack.files, str(plain), haystack.embedded, str(lance), f"files_{haystack.files}", versions)
-
-
-def _copy(folder: Path, target: Path) -> Path:
-    done = target.with_suffix(".done")
-    if not done.exists():
-        shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(folder, target)
-        done.touch()
-    return target
+    kinds: tuple[LanceKind, ...] = ("BLOOMFILTER", "BTREE") if haystack.files == BTREE_FILES else ("BLOOMFILTER",)
+    versions = write_lance(Path(haystack.plain), lance, kinds, name)
+    return LookupTable(haystack.files, haystack.plain, haystack.embedded, str(lance), name, versions)
 
 
 def _kept(path: Path, make: Callable[[], object]) -> dict[str, int]:
@@ -91,12 +84,12 @@ def _kept(path: Path, make: Callable[[], object]) -> dict[str, int]:
     return found
 
 
-def write_lance(plain: Path, target: Path, kinds: tuple[LanceKind, ...]) -> dict[str, int]:
-    """Return the versions of Lance's copy of a table, one with each kind of index. It is made once."""
-    return dict(_kept(target.with_suffix(".json"), lambda: _write_lance(plain, target, kinds)))
+def write_lance(plain: Path, target: Path, kinds: tuple[LanceKind, ...], lake: str) -> dict[str, int]:
+    """Return the versions of Lance's copy of a lake, one with each kind of index. It is made once."""
+    return dict(_kept(target.with_suffix(".json"), lambda: _write_lance(plain, target, kinds, Ledger(lake))))
 
 
-def _write_lance(plain: Path, target: Path, kinds: tuple[LanceKind, ...]) -> dict[str, int]:
+def _write_lance(plain: Path, target: Path, kinds: tuple[LanceKind, ...], ledger: Ledger) -> dict[str, int]:
     import lance
 
     shutil.rmtree(target, ignore_errors=True)
@@ -105,9 +98,17 @@ def _write_lance(plain: Path, target: Path, kinds: tuple[LanceKind, ...]) -> dic
     for kind in kinds:
         for index in dataset.describe_indices():
             dataset.drop_index(index.name)
+        before, started = size_of(target / "_indices"), time.perf_counter()
         dataset.create_scalar_index("uuid", kind)
+        elapsed_s = time.perf_counter() - started
+        ledger.note(f"Lance, {kind}", Cost(elapsed_s, size_of(target / "_indices") - before))
         versions[kind] = dataset.version
     return versions
+
+
+def size_of(folder: Path) -> int:
+    """Return the bytes of all files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _is_indexed(table: LookupTable) -> bool:
@@ -125,7 +126,10 @@ def _index(needed: list[LookupTable]) -> None:
     lake = Lakebloom(spark, INDEXES)
     for table in needed:
         shutil.rmtree(INDEXES / table.index, ignore_errors=True)
+        started = time.perf_counter()
         lake.create_index(table.plain, BloomIndexConfig(table.index, ["uuid"]))
+        cost = Cost(time.perf_counter() - started, lake.index(table.index).size_bytes)
+        Ledger(table.index).note("lakebloom", cost)
     spark.stop()
 
 

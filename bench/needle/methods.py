@@ -10,11 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from bench.needle.source import Haystack
+from bench.parameters import Needle
 from lakebloom import BloomIndexConfig, Lakebloom
 
 PLAIN, EMBEDDED, OURS, BOTH = "Spark", "Spark, embedded filters", "lakebloom", "lakebloom, embedded filters"
-MOST_WASTED = 0.05
-"""The share of files that filters may keep in vain; where it is more, they are not used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ class Method:
         if self.name == PLAIN:
             assert decoded == self.files, "something skips files"
         elif len(question.keys) == 1:
-            assert decoded <= 1 + MOST_WASTED * self.files, f"{self.name}: {decoded} files decoded for one key"
+            assert decoded <= 1 + Needle.most_wasted * self.files, f"{self.name}: {decoded} files decoded for one key"
         self.decoded[question.name] = decoded
         return elapsed
 

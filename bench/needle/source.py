@@ -1,12 +1,15 @@
 """The tables that are searched: the same rows twice, without and with Parquet's own filters, with the truth about them.
 
-Written once and kept. The smaller tables are the first files of the largest one, under other names for the same data.
+Written once and kept. The smaller tables are the first files of the largest one. Files without filters are real copies,
+because lookups search them too, and files with several names are not watched; those with filters are other names of the
+same files.
 """
 
 from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import shutil
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -59,12 +62,15 @@ def _largest(work: Path, files: int, rows_per_file: int) -> Haystack:
 def _first(largest: Haystack, work: Path, files: int) -> Haystack:
     if files == largest.files:
         return largest
-    for copy in (largest.plain, largest.embedded):
-        folder = work / Path(copy).name
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        for file in sorted(Path(copy).iterdir())[:files]:
-            (folder / file.name).hardlink_to(file)
+    done = work / "done"
+    if not done.exists():
+        shutil.rmtree(work, ignore_errors=True)
+        for copy, put in ((largest.plain, shutil.copyfile), (largest.embedded, os.link)):
+            folder = work / Path(copy).name
+            folder.mkdir(parents=True)
+            for file in sorted(Path(copy).iterdir())[:files]:
+                put(file, folder / file.name)
+        done.touch()
     return Haystack(files, largest.rows_per_file, str(work / "plain"), str(work / "embedded"), largest.rows[:files])
 
 

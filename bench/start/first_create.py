@@ -27,7 +27,6 @@ from bench.results import Result, table
 
 FOLDER = WORK / "first-create"
 BARE = "bare session"
-ONE_COUNT = "bare session and one count"
 _SESSION = """
 import os, sys
 from pyspark.sql import SparkSession
@@ -44,7 +43,7 @@ _SUBREAPER = 36
 
 
 def commands() -> dict[str, list[str]]:
-    """Return what is started, by name: two that do nothing, and ours."""
+    """Return what is started, by name: one that does nothing, and ours."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     lake, location = FOLDER / "events", FOLDER / "indexes"
     lake.mkdir(parents=True)
@@ -57,7 +56,6 @@ def commands() -> dict[str, list[str]]:
     query = f"SELECT * FROM parquet.`{lake}` WHERE user_id = 'user-42'"
     return {
         BARE: [*python, _SESSION + "spark.stop()"],
-        ONE_COUNT: [*python, _SESSION + "spark.range(1).count(); spark.stop()"],
         "create_index of a new session": [*python, _SESSION + create + "spark.stop()"],
         "lakebloom create": [*cli, "create", "by_user", str(lake), "-c", "user_id", "--location", str(location)],
         "lakebloom explain": [*cli, "explain", query, "--location", str(location)],
@@ -86,7 +84,7 @@ def first_create(console: Console) -> list[Result]:
     console.print(printed)
     results = []
     for name in started:
-        if name not in (BARE, ONE_COUNT):
+        if name != BARE:
             bar = Start.explain_bar if "explain" in name else Start.create_bar
             for what, times in (("wall clock", wall), ("processors", processors)):
                 ours, theirs = statistics.median(times[name]), statistics.median(times[BARE])

@@ -1,1 +1,1 @@
-"""Delta tables beside plain files, and erasure."""
+"""Delta and Iceberg tables beside plain files, and erasure."""

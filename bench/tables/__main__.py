@@ -1,4 +1,4 @@
-"""Delta tables beside plain files and deltalake's own scan, Spark on Iceberg, erasure: `make bench-tables`.
+"""Delta and Iceberg tables beside plain files and other libraries' scans, and erasure: `make bench-tables`.
 
 Each answer is compared before any time is. Methods answer the same questions in turn, each question has a key that was
 not asked before, and the median counts; all data is in the page cache. Data and indexes are kept in .bench/tables.
@@ -9,29 +9,54 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from rich.console import Console
 
 from bench.parameters import Tables
 from bench.results import Outcome, Result, main
+from bench.session import session
 from bench.tables.iceberg import spark_on_iceberg
-from bench.tables.source import INDEXES, BothTables, absent_keys, both_tables
+from bench.tables.scans import DeltalakeScan, PyicebergScan, TableScan
+from bench.tables.source import ERASED, INDEXES, SEARCHED, Form, SameRows, absent_keys, is_ready, make, newest_metadata
 from lakebloom import Lakebloom, col
+
+TITLES: dict[Form, str] = {"delta": "Delta", "iceberg": "Iceberg"}
 
 
 def run(console: Console) -> Outcome:
     """Measure everything."""
-    searched, erased = both_tables()
+    _make_all()
     lake = Lakebloom(location=INDEXES)
-    results = [*_lookups(lake, searched), _many_keys(lake, searched)]
-    console.print("[dim]lookups are measured[/]")
+    scans: dict[Form, TableScan] = {
+        "delta": DeltalakeScan(SEARCHED.place("delta")),
+        "iceberg": PyicebergScan(newest_metadata(SEARCHED.place("iceberg"))),
+    }
+    results = []
+    for form, scan in scans.items():
+        results += [*_lookups(lake, SEARCHED, form, scan), _many_keys(lake, SEARCHED, form, scan)]
+        console.print(f"[dim]{TITLES[form]}: lookups are measured[/]")
     results += spark_on_iceberg()
-    return Outcome([*results, *_erasures(lake, erased)])
+    return Outcome([*results, *_erasures(lake, ERASED)])
+
+
+def _make_all() -> None:
+    wanted: list[tuple[SameRows, Form]] = [
+        (SEARCHED, "plain"),
+        (SEARCHED, "delta"),
+        (SEARCHED, "iceberg"),
+        (ERASED, "delta"),
+    ]
+    missing = [each for each in wanted if not is_ready(*each)]
+    if missing:
+        spark = session("tables")
+        for table, form in missing:
+            make(Lakebloom(spark, INDEXES), table, form)
+        spark.stop()
 
 
 def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
@@ -40,20 +65,20 @@ def _timed(call: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - started, found
 
 
-def _lookups(lake: Lakebloom, table: BothTables) -> list[Result]:
-    """Compare lookups in the Delta table with those in the directory, and with a scan by deltalake."""
-    scan = _Scan(table.delta)
-    present = table.keys(Tables.questions + 1, Tables.seed)
+def _lookups(lake: Lakebloom, table: SameRows, form: Form, scan: TableScan) -> list[Result]:
+    """Compare lookups in a table of some format with those in the directory, and with another library's scan."""
+    seed = Tables.seed + sum(form.encode())
+    present = table.keys(Tables.questions + 1, seed)
     absent = absent_keys(len(present))
     results = []
     for case, keys in (("present key", present), ("absent key", absent)):
-        times: dict[str, list[float]] = {"delta": [], "plain": [], "scan": []}
+        times: dict[str, list[float]] = {form: [], "plain": [], "scan": []}
         for number, key in enumerate(keys):
-            asked = [table.delta_index, table.plain_index]
+            asked: list[Form] = [form, "plain"]
             rows = []
-            for index in asked if number % 2 else reversed(asked):
-                elapsed, found = _timed(lambda index=index, key=key: lake.lookup(index, col("user") == key))
-                times["delta" if index == table.delta_index else "plain"].append(elapsed)
+            for each in asked if number % 2 else reversed(asked):
+                elapsed, found = _timed(lambda each=each, key=key: lake.lookup(table.index(each), col("user") == key))
+                times[each].append(elapsed)
                 rows.append(found.to_pylist())
             if number <= Tables.slow_questions:
                 elapsed, found = _timed(lambda key=key: scan.rows(key))
@@ -62,57 +87,37 @@ def _lookups(lake: Lakebloom, table: BothTables) -> list[Result]:
             assert all(each == rows[0] for each in rows), (case, key, rows)
             assert len(rows[0]) == (case == "present key")
         ours, plain, theirs = (1e3 * statistics.median(each[1:]) for each in times.values())
-        name = f"{table.files:,} files, {case}"
+        name = f"{TITLES[form]}, {table.files:,} files, {case}"
         results.append(Result(name, ours, "ms", "the plain directory", plain, Tables.plain_bar))
-        results.append(Result(name, ours, "ms", "deltalake's scan", theirs, Tables.scan_bar, "at least"))
+        results.append(Result(name, ours, "ms", scan.name, theirs, Tables.scan_bar, "at least"))
     return results
 
 
-class _Scan:
-    """deltalake's own engine on the Delta table."""
-
-    def __init__(self, place: str) -> None:
-        self._table = DeltaTable(place)
-
-    def rows(self, key: str) -> list[dict[str, Any]]:
-        found = self._ask(f"SELECT * FROM t WHERE user = '{key}'")
-        return found.to_pylist()
-
-    def count(self, keys: str) -> int:
-        """Count the rows of the keys in another Delta table: a long list in SQL takes many times longer."""
-        found = QueryBuilder().register("t", self._table).register("k", DeltaTable(keys))
-        query = "SELECT count(*) AS n FROM t JOIN k ON t.user = k.key"
-        return int(pa.table(found.execute(query).read_all())["n"][0].as_py())
-
-    def _ask(self, query: str) -> pa.Table:
-        return pa.table(QueryBuilder().register("t", self._table).execute(query).read_all())
-
-
-def _many_keys(lake: Lakebloom, table: BothTables) -> Result:
+def _many_keys(lake: Lakebloom, table: SameRows, form: Form, scan: TableScan) -> Result:
     """Find the files for many keys: from the index, and by a scan that counts their rows."""
     keys = table.keys(Tables.many, Tables.seed + 1)
-    holding = {f"{table.delta}/{number:05}.parquet" for number in range(table.files)}
     condition = col("user").isin(keys)
     times = []
     for _ in range(4):
-        elapsed, found = _timed(lambda: lake.candidates(table.delta_index, condition))
+        elapsed, found = _timed(lambda: lake.candidates(table.index(form), condition))
         times.append(elapsed)
-        assert set(found["path"].to_pylist()) == holding  # ten keys a file: each holds one
-    listed = f"{INDEXES}-keys"
-    write_deltalake(listed, pa.table({"key": keys}), mode="overwrite")
-    scan_s, count = _timed(lambda: _Scan(table.delta).count(listed))
-    assert count == len(keys)
-    name = f"{table.files:,} files, the files for {len(keys):,} keys"
+        assert {Path(path).name for path in found["path"].to_pylist()} == set(table.names)  # each holds ten keys
+    some = keys[: scan.longest]
+    scan_s, count = _timed(scan.counting(some))
+    assert count == len(some)
+    peer = scan.name if len(some) == len(keys) else f"{scan.name} for {len(some):,} of them"
+    name = f"{TITLES[form]}, {table.files:,} files, the files for {len(keys):,} keys"
     ours = 1e3 * statistics.median(times[1:])
-    return Result(name, ours, "ms", "deltalake's scan", 1e3 * scan_s, Tables.many_bar, "at least")
+    return Result(name, ours, "ms", peer, 1e3 * scan_s, Tables.many_bar, "at least")
 
 
-def _erasures(lake: Lakebloom, table: BothTables) -> list[Result]:
+def _erasures(lake: Lakebloom, table: SameRows) -> list[Result]:
     """Plan erasures; the time of reading the key column of the files that hold keys is not counted against the bar."""
     results = []
+    index = table.index("delta")
     for count, bar_s in Tables.erased_keys.items():
         keys = table.keys(count, Tables.seed + 2)
-        elapsed, plan = _timed(lambda keys=keys: lake.erasure_plan(table.delta_index, keys))
+        elapsed, plan = _timed(lambda keys=keys: lake.erasure_plan(index, keys))
         assert (plan.rows, plan.keys_found) == (count, count)
         reading, _ = _timed(lambda plan=plan, keys=keys: _read(plan, keys))
         name = f"{table.files:,} files, plan to erase {count:,} keys, without reading {plan.files:,} files"
@@ -122,7 +127,7 @@ def _erasures(lake: Lakebloom, table: BothTables) -> list[Result]:
         assert check.rows == count
         results.append(Result(f"{table.files:,} files, check of {count:,} keys, every file read", checked, "s"))
     keys = absent_keys(Tables.very_many_keys)
-    elapsed, plan = _timed(lambda: lake.erasure_plan(table.delta_index, keys))
+    elapsed, plan = _timed(lambda: lake.erasure_plan(index, keys))
     assert plan.rows == 0
     results.append(Result(f"{table.files:,} files, plan to erase {len(keys):,} keys", elapsed, "s"))
     return results

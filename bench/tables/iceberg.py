@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import statistics
 import subprocess
 import sys
@@ -20,13 +19,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from bench.parameters import Tables
 from bench.results import Result
 from bench.session import session
-from bench.tables.source import FOLDER, INDEXES, BothTables, make_plain
-from lakebloom import BloomIndexConfig, Lakebloom
+from bench.tables.source import INDEXES, SameRows, make, newest_metadata
+from lakebloom import Lakebloom
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,14 +53,11 @@ def main() -> None:
 
 
 def _measured(files: int) -> list[Any]:
-    table = BothTables(files, Tables.rows_per_file, str(FOLDER / f"plain-{files}"), "")
-    if not Path(table.plain).exists():
-        make_plain(table)
-    metadata = _taken_over(table)
+    table = SameRows(files, Tables.rows_per_file)
     spark = _session()
-    name = f"iceberg_{files}"
     lake = Lakebloom(spark, INDEXES)
-    lake.create_index(f"{FOLDER}/iceberg-{files}", BloomIndexConfig(name, ["user"]), replace=True)
+    make(lake, table, "iceberg")
+    metadata = newest_metadata(table.place("iceberg"))
     times: dict[bool, list[float]] = {True: [], False: []}
     for number, key in enumerate(table.keys(Tables.slow_questions + 1, Tables.seed)):
         rows = []
@@ -81,24 +75,6 @@ def _measured(files: int) -> list[Any]:
     ours, theirs = (1e3 * statistics.median(times[enabled][1:]) for enabled in (True, False))
     what = f"{files:,} files, present key, Spark on Iceberg"
     return [what, ours, "ms", "Iceberg without an index", theirs, Tables.spark_bar, "at least"]
-
-
-def _taken_over(table: BothTables) -> str:
-    """Return the metadata file of an Iceberg table of the plain files; it is made if it is not there."""
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    home = FOLDER / f"iceberg-{table.files}"
-    known = sorted(home.glob("metadata/*.metadata.json"))
-    if known:
-        return str(known[-1])
-    shutil.rmtree(home, ignore_errors=True)
-    home.mkdir(parents=True)
-    catalog = SqlCatalog("bench", uri="sqlite:///:memory:", warehouse=f"file://{home}")
-    catalog.create_namespace("bench")
-    paths = [f"{table.plain}/{number:05}.parquet" for number in range(table.files)]
-    made = catalog.create_table("bench.events", pq.read_schema(paths[0]), location=f"file://{home}")
-    made.add_files([f"file://{path}" for path in paths])
-    return str(made.metadata_location).removeprefix("file://")
 
 
 def _session() -> Any:
