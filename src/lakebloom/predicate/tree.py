@@ -102,7 +102,10 @@ class Literal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     value: JsonValue | None
 
     def __post_init__(self) -> None:
-        if self.value is not None and not is_legal(self.spark_type, self.value):
+        value = self.value
+        if type(value) is str and self.type == "string" and value.isascii():
+            return  # as most keys are
+        if value is not None and not is_legal(self.spark_type, value):
             raise InvalidArgumentError(f"a literal of type {self.type} cannot hold this value", found=self.value)
 
     @property
@@ -358,6 +361,9 @@ def renamed(predicate: Predicate, rename: Callable[[ColumnPath], ColumnPath]) ->
     >>> renamed(IsNull(("KEY",)) & ~IsNull(("k",)), lambda path: tuple(part.lower() for part in path))
     And(children=(IsNull(column=('key',)), Not(child=IsNull(column=('k',)))))
     """
+    if isinstance(predicate, Equals):  # as most are
+        column = rename(predicate.column)
+        return predicate if column == predicate.column else Equals(column, predicate.value)
     if isinstance(predicate, And | Or):
         return msgspec.structs.replace(predicate, children=tuple(renamed(part, rename) for part in operands(predicate)))
     if isinstance(predicate, Not):

@@ -68,6 +68,7 @@ class Log:
         self._name = name
         self._newest: Commit | None = None
         self._looked_at_s = 0.0
+        self._next: tuple[Commit, str] | None = None
 
     # Reading
 
@@ -89,8 +90,13 @@ class Log:
             return self._known(self._from_hint())
         if time.monotonic() - self._looked_at_s > _TRUSTED_S:
             return self._known(self._looked_again(known))
-        self._newest = self.present(self._follow(known))
-        return self._newest
+        following = self._next
+        if following is not None and following[0] is known and _is_absent(following[1]):
+            return known
+        self._newest = found = self.present(self._follow(known))
+        file = getattr(self._storage, "file", None)  # of local storages, metered ones too
+        self._next = None if file is None else (found, file(entry_path(found.version + 1)))
+        return found
 
     def confirmed(self) -> Commit:
         """Return the newest commit as it is stored now, for writers. Lists the log. Raises IndexNotFoundError."""
@@ -149,25 +155,13 @@ class Log:
         )
 
     def _follow(self, commit: Commit) -> Commit:
-        while not self._is_absent(entry_path(commit.version + 1)):
+        file = getattr(self._storage, "file", None)
+        while file is None or not _is_absent(file(entry_path(commit.version + 1))):
             try:
                 commit = self.read(commit.version + 1)
             except NotFoundError:
                 return commit
         return commit
-
-    def _is_absent(self, path: str) -> bool:
-        """Tell whether a local file is certainly not there. Each query looks, and an error takes much longer."""
-        file = getattr(self._storage, "file", None)  # of local storages, metered ones too
-        if file is None:
-            return False
-        try:
-            os.lstat(file(path))
-        except FileNotFoundError:
-            return True
-        except OSError:
-            return False
-        return False
 
     def _from_hint(self) -> Commit | None:
         hint = self._hint()
@@ -354,6 +348,17 @@ class Log:
         # The commit is written, and readers find it without the hint: no error here may fail it.
         with suppress(Exception):
             self._storage.write(HINT, str(commit.version).encode())
+
+
+def _is_absent(file: str) -> bool:
+    """Tell whether a local file is certainly not there. Each query looks, and an error takes much longer."""
+    try:
+        os.lstat(file)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _commit_times(files: Iterable[StoredFile]) -> dict[int, int]:

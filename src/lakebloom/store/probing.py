@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     IntArray: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 __all__ = [
-    "keep_holders",
     "units_that_hold_any",
     "which_hold",
     "which_hold_any",
@@ -76,21 +75,6 @@ def which_hold_by_tile(tiles: Sequence[Layers], h: int) -> list[IntArray]:
             if among:
                 found[number] = _numbers(among, num_units)
     return found
-
-
-def keep_holders(members: Sequence[IntArray], tiles: Sequence[Layers], hashes: HashArray, num_units: int) -> BoolArray:
-    """Tell for each unit whether it may contain one of a few values. ``members`` are the units of each tile.
-
-    A unit without a tile may contain anything.
-    """
-    keep: BoolArray = np.ones(num_units, dtype=np.bool_)
-    for units in members:
-        keep[units] = False
-    for h in hashes.tolist():
-        for units, holding in zip(members, which_hold_by_tile(tiles, h), strict=True):
-            if len(holding):
-                keep[units[holding]] = True
-    return keep
 
 
 def _numbers(units: int, num_units: int) -> IntArray:

@@ -26,7 +26,6 @@ from lakebloom.sbbf.filter import Sbbf
 from lakebloom.store.files import corrupt
 from lakebloom.store.page_table import PageTable, PageTableWriter
 from lakebloom.store.probing import (
-    keep_holders,
     units_that_hold_any,
     which_hold_any,
     which_hold_each,
@@ -34,6 +33,7 @@ from lakebloom.store.probing import (
 )
 from lakebloom.store.records import SegmentRecord, TileRecord
 from lakebloom.store.some_units import SomeUnits, entirely_null
+from lakebloom.store.tile_sets import TileSet
 from lakebloom.store.tiles import TileReader, write_tile
 from lakebloom.store.unit_bounds import unit_bounds
 from lakebloom.store.unit_columns import NO_TILE, Unit, UnitColumns
@@ -146,6 +146,7 @@ class Segment:
         self._bounds: dict[ColumnPath, UnitBounds] = {}
         self._entirely_null: dict[ColumnPath, BoolArray | None] = {}
         self._tiles: dict[int, dict[int, list[TileReader]]] = {}
+        self._tile_sets: dict[ColumnPath, TileSet] = {}
         self._members: dict[tuple[int, int], np.ndarray[Any, np.dtype[np.int64]]] = {}
 
     @cached_property
@@ -216,12 +217,12 @@ class Segment:
     def might_contain_any(self, column: ColumnPath, hashes: HashArray) -> BoolArray:
         """Tell for each unit whether it may contain a value with one of these distinct hashes."""
         tiles = self.tiles(column)
-        for layers in tiles.values():
-            if layers[0].tile.num_units == self.num_units:
-                return which_hold_any(layers, hashes)  # one tile has all units
-        if len(hashes) <= SINGLE_HASHES:
-            members = [self.members(column, tile_number) for tile_number in tiles]
-            return keep_holders(members, list(tiles.values()), hashes, self.num_units)
+        if len(hashes) > SINGLE_HASHES:
+            for layers in tiles.values():
+                if layers[0].tile.num_units == self.num_units:
+                    return which_hold_any(layers, hashes)  # one tile has all units
+        else:
+            return self.tile_set(column).keep(hashes)
         keep: BoolArray = np.ones(self.num_units, dtype=np.bool_)  # also where a unit has no tile
         for tile_number, layers in tiles.items():
             keep[self.members(column, tile_number)] = which_hold_any(layers, hashes)
@@ -230,8 +231,12 @@ class Segment:
     def holding(self, column: ColumnPath, hashes: HashArray) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the units that may contain a value with one of these distinct hashes, ascending."""
         for layers in self.tiles(column).values():
-            if layers[0].tile.num_units == self.num_units:
-                return units_that_hold_any(layers, hashes)  # one tile has all units
+            if layers[0].tile.num_units == self.num_units:  # one tile has all units
+                return (
+                    self.tile_set(column).holders(int(hashes[0]))[0]
+                    if len(hashes) == 1
+                    else units_that_hold_any(layers, hashes)
+                )
         return np.flatnonzero(self.might_contain_any(column, hashes))
 
     def which(self, column: ColumnPath, hashes: HashArray, units: np.ndarray[Any, np.dtype[np.int64]]) -> BoolArray:
@@ -264,6 +269,15 @@ class Segment:
                 for i, numbers in zip(inside.tolist(), np.split(pairs[0][order], cuts), strict=True):
                     lists[i] = numbers
         return lists
+
+    def tile_set(self, column: ColumnPath) -> TileSet:
+        """Return all tiles of a column, for few values."""
+        if column not in self._tile_sets:
+            tiles = self.tiles(column)
+            self._tile_sets[column] = TileSet(
+                list(tiles.values()), self.num_units, lambda: [self.members(column, number) for number in tiles]
+            )
+        return self._tile_sets[column]
 
     def members(self, column: ColumnPath, tile_number: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Return the units of a tile: the j-th of them is its unit j."""

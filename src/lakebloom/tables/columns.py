@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 import pyarrow as pa
 
 from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, UnsupportedTypeError
+from lakebloom.tuning import CACHED_ANSWERS
 
 __all__ = ["ColumnNames", "ColumnPath", "arrow_type", "folded_name", "format_name", "parse_name", "top_level_name"]
 
@@ -43,6 +45,7 @@ _REFUSED = [
 ]
 
 
+@lru_cache(maxsize=CACHED_ANSWERS)
 def parse_name(name: str) -> ColumnPath:
     """Return the parts of a name written in Spark's convention.
 

@@ -29,7 +29,7 @@ from lakebloom.storage.uri import from_decoded
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = [
     "LOGGED",
@@ -77,6 +77,13 @@ class TableFile(_Identity):
         """Take a file as it was listed."""
         # Here and not with the listers, so that none of them forgets it.
         return tuple.__new__(cls, (uri, size_bytes, comparable_mtime_ms(uri, mtime_ms), tag))
+
+    @classmethod
+    def listed(cls, root_uri: str, files: Sequence[tuple[str, int, int, str]]) -> list[TableFile]:
+        """Take files at or below a place as they were listed: URI, size, time and tag of each."""
+        if is_object(root_uri):
+            return [cls(*file) for file in files]
+        return list(map(partial(tuple.__new__, cls), files))
 
     @classmethod
     def stored(

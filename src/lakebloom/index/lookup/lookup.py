@@ -20,11 +20,11 @@ from lakebloom.errors import (
     InvalidArgumentError,
     NotFoundError,
     StorageError,
-    UnsupportedSourceError,
 )
 from lakebloom.index.as_of import NEWEST
 from lakebloom.index.current_table import logged_table
 from lakebloom.index.lookup.file_reads import Read, Unindexed, candidate_reads, reads_of, unindexed_reads
+from lakebloom.index.lookup.lookup_table import ListedAhead, LookupTable
 from lakebloom.index.query.reader import require_predicate
 from lakebloom.index.threads import CORES, pool
 from lakebloom.predicate.prune.row_groups import groups_that_can_match
@@ -35,16 +35,14 @@ from lakebloom.sbbf.hashing.buffers import numbers
 from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.store.page_table import read_recorded
 from lakebloom.tables.file_identity import is_same
-from lakebloom.tables.listing.inventory import Inventory
 from lakebloom.tables.listing.listing import is_remote, look_again
 from lakebloom.tables.parquet.pages.locations import UnpagedError
 from lakebloom.tables.parquet.pages.row_ranges import RowRanges
 from lakebloom.tables.parquet.rows import TableRows, Wanted, rows_without_columns
-from lakebloom.tuning import LISTINGS, PAGED_AT_ONCE, REQUESTS
+from lakebloom.tuning import PAGED_AT_ONCE, REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from concurrent.futures import Future
 
     from lakebloom.index.as_of import AsOf
     from lakebloom.index.current_table import CurrentTable
@@ -53,13 +51,13 @@ if TYPE_CHECKING:
     from lakebloom.predicate.tree import Predicate
     from lakebloom.storage import Storage
     from lakebloom.store.page_table import RecordedAt
-    from lakebloom.store.records import TableRecord
     from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.parquet.pages.row_ranges import Numbers
     from lakebloom.tables.parquet.rows import OpenFile
 
 __all__ = ["Lookups", "Unindexed"]
 
+_UNINDEXED = get_args(Unindexed)
 _ATTEMPTS = 5
 """How many versions are tried if files of each are missing."""
 
@@ -72,7 +70,7 @@ class Lookups:
         self._reader = reader
         self._current = current or reader.recorded_table
         self._options = reader.options
-        self._table: _Table | None = None
+        self._table: LookupTable | None = None
 
     def rows(
         self,
@@ -84,7 +82,7 @@ class Lookups:
     ) -> pa.Table:
         """Return the rows for which the predicate is TRUE, in the newest version of the table or in another one."""
         require_predicate(predicate)
-        if unindexed not in get_args(Unindexed):
+        if unindexed not in _UNINDEXED:
             raise InvalidArgumentError('unindexed must be "scan", "skip" or "error"', found=unindexed)
         if limit is not None and limit < 0:
             raise InvalidArgumentError("limit must not be negative", found=limit)
@@ -93,12 +91,12 @@ class Lookups:
             lambda snapshot: self._of_version(snapshot, as_of, predicate, columns, limit, unindexed, ahead)
         )
 
-    def _list_ahead(self, unindexed: Unindexed, as_of: AsOf) -> _ListedAhead | None:
+    def _list_ahead(self, unindexed: Unindexed, as_of: AsOf) -> ListedAhead | None:
         """Begin to list an object store's table, while the newest version of the index is read."""
         table = self._table
         if table is None or not table.lists_objects or unindexed == "skip" or as_of != NEWEST:
             return None
-        return _ListedAhead(table)
+        return ListedAhead(table)
 
     def _of_version(
         self,
@@ -108,7 +106,7 @@ class Lookups:
         columns: Sequence[str] | None,
         limit: int | None,
         unindexed: Unindexed,
-        ahead: _ListedAhead | None,
+        ahead: ListedAhead | None,
     ) -> pa.Table:
         """Return the rows; of the next version of a table with a log, if a file was vacuumed meanwhile."""
         failed = 0
@@ -134,113 +132,56 @@ class Lookups:
         columns: Sequence[str] | None,
         limit: int | None,
         unindexed: Unindexed,
-        ahead: _ListedAhead | None,
+        ahead: ListedAhead | None,
     ) -> pa.Table:
         table = self._table_of(current)
         files = table.files if ahead is None or ahead.table is not table else ahead.files
-        logged = None if current.snapshot is None else current.record
         predicate = renamed(predicate, table.rows.names.require)
-        search = _Search(table.rows, predicate, columns, self._options, unindexed, snapshot.storage)
-        if not table.has_columns_of(snapshot):
-            reads = unindexed_reads(files(), unindexed)
-        elif unindexed == "skip":
-            table.current.require_plain(self._options)
-            candidates = candidate_reads(snapshot, predicate, table=logged)
-            reads = [read for read in candidates if table.may_hold(read.file)]
-            reads.sort(key=lambda read: read.file.uri)
-        else:
-            reads = reads_of(snapshot, predicate, files(), unindexed, table=logged)
+        output = table.rows.schema_of(table.rows.chosen(columns))
+        reads = self._reads(snapshot, table, predicate, unindexed, files)
+        if not reads:
+            # Not schema.empty_table(), which loads pandas if it is installed.
+            return pa.Table.from_batches([], schema=output) if output.names else rows_without_columns(0)
+        search = _Search(table.rows, predicate, output, self._options, unindexed, snapshot.storage)
         parts, found = [], 0
         for part in search.run(reads):
             parts.append(part)
             found += part.num_rows
             if limit is not None and found >= limit:
                 break
-        if not search.output.names:  # tables without columns lose their rows in concat_tables
+        if not output.names:  # tables without columns lose their rows in concat_tables
             return rows_without_columns(found if limit is None else min(found, limit))
-        # Not schema.empty_table(), which loads pandas if it is installed.
-        whole = pa.concat_tables(parts) if parts else pa.Table.from_batches([], schema=search.output)
+        whole = pa.concat_tables(parts) if parts else pa.Table.from_batches([], schema=output)
         return whole if limit is None else whole.slice(0, limit)
 
-    def _table_of(self, current: CurrentTable) -> _Table:
+    def _reads(
+        self,
+        snapshot: Snapshot,
+        table: LookupTable,
+        predicate: Predicate,
+        unindexed: Unindexed,
+        files: Callable[[], Sequence[TableFile]],
+    ) -> list[Read]:
+        """Return what to read, in the order of the files' URIs."""
+        keys = table.keys(snapshot)
+        if keys is None:
+            return unindexed_reads(files(), unindexed)
+        if unindexed == "skip":
+            table.current.require_plain(self._options)
+            candidates = candidate_reads(snapshot, predicate, table=table.logged)
+            reads = [read for read in candidates if table.may_hold(read.file)]
+            return sorted(reads, key=lambda read: read.file.uri)
+        listed = files()
+        if keys.is_nowhere(predicate):
+            reads = unindexed_reads(snapshot.unknown(listed), unindexed)
+            return sorted(reads, key=lambda read: read.file.uri) if reads else reads
+        return reads_of(snapshot, predicate, listed, unindexed, table=table.logged)
+
+    def _table_of(self, current: CurrentTable) -> LookupTable:
         table = self._table  # other threads may change it
         if table is None or (table.current is not current and table.current != current):
-            self._table = table = _Table(current, self._options, table)
+            self._table = table = LookupTable(current, self._options, table)
         return table
-
-
-class _Table:
-    """The table of an index, and facts about its files."""
-
-    def __init__(self, current: CurrentTable, options: Mapping[str, str], earlier: _Table | None = None) -> None:
-        """``earlier`` is the table before: a version with the same columns shares what is known of files."""
-        record = current.record
-        if record.format != "parquet":
-            raise UnsupportedSourceError(
-                "lookup reads Parquet files only",
-                found=f"a {record.format} table",
-                hint="query the table with Spark; lake.candidates() names the files that can match",
-            )
-        self.current = current
-        self._inventory = Inventory(record.locations, options, current.list_files)
-        self.rows = self._shared_rows(earlier) or TableRows(
-            record.locations,
-            record.schema,
-            record.partition_columns,
-            options,
-            partition_values=current.values,
-            logged=current.logged,
-        )
-
-    def _shared_rows(self, earlier: _Table | None) -> TableRows | None:
-        logged = self.current.logged
-        if logged is None or earlier is None or not _same_columns(self.current.record, earlier.current.record):
-            return None
-        return earlier.rows.with_logged(logged)
-
-    def files(self) -> Sequence[TableFile]:
-        """Return the table's files: a log knows them, directories are watched or listed."""
-        return self._inventory.files() if self.current.snapshot is None else self.current.snapshot.files
-
-    @property
-    def lists_objects(self) -> bool:
-        """Whether the files are known only from a request to an object store."""
-        return self.current.snapshot is None and any(map(is_remote, self.current.locations))
-
-    def may_hold(self, file: TableFile) -> bool:
-        """Tell whether an indexed file can be one of the table's, without listing it."""
-        logged = self.current.logged
-        if logged is None:
-            return self.current.may_hold(file.uri)
-        return file.uri in logged and is_same(file, logged[file.uri].file)
-
-    def has_columns_of(self, snapshot: Snapshot) -> bool:
-        """Tell whether the indexed columns still have the same types: the table may have been replaced.
-
-        Columns of a table with a log are known by what files call them (``pruning.resolver``).
-        """
-        if self.current.snapshot is not None:
-            return True
-        return all(self.rows.types.get(column.path) == column.type for column in snapshot.commit.config.columns)
-
-
-class _ListedAhead:
-    """The files of a table, which another thread lists meanwhile. Once: whoever needs them again lists again."""
-
-    def __init__(self, table: _Table) -> None:
-        self.table = table
-        self._listing: Future[Sequence[TableFile]] | None = pool(LISTINGS).submit(table.files)
-
-    def files(self) -> Sequence[TableFile]:
-        """Return the files. Raises the errors of listing them."""
-        listing, self._listing = self._listing, None
-        if listing is None or listing.cancel():  # not begun: all threads wait for other tables
-            return self.table.files()
-        return listing.result()
-
-
-def _same_columns(one: TableRecord, other: TableRecord) -> bool:
-    return all(getattr(one, name) == getattr(other, name) for name in ("schema_json", "partition_columns", "mapping"))
 
 
 class _Search:
@@ -250,18 +191,18 @@ class _Search:
         self,
         rows: TableRows,
         predicate: Predicate,
-        columns: Sequence[str] | None,
+        output: pa.Schema,
         options: Mapping[str, str],
         unindexed: Unindexed,
         storage: Storage,
     ) -> None:
-        """``storage`` is that of the index."""
+        """``output`` are the columns to return; ``storage`` is that of the index."""
         self._rows, self._predicate, self._options, self._unindexed = rows, predicate, options, unindexed
         self._storage = storage
-        self.output = rows.schema_of(rows.chosen(columns))
+        self._output = output
         self._tested = rows.schema_of(dict.fromkeys(path[0] for path in columns_of(predicate)))
         self._tested_names = frozenset(self._tested.names)
-        self._others = rows.schema_of(name for name in self.output.names if name not in self._tested_names)
+        self._others = rows.schema_of(name for name in output.names if name not in self._tested_names)
         self._read = rows.schema_of([*self._tested.names, *self._others.names])
 
     def run(self, reads: Sequence[Read]) -> Iterator[pa.Table]:
@@ -324,7 +265,7 @@ class _Search:
             positions = opened.live.among(group, self._matches(predicate, tested))
             if len(positions):
                 others = opened.take(group, positions, self._others, use_threads=use_threads)
-                found.append(self._output(pc.take(tested, plain_array(positions, pa.int64())), others))
+                found.append(self._joined(pc.take(tested, plain_array(positions, pa.int64())), others))
         return found
 
     def _of_ranges(
@@ -354,7 +295,7 @@ class _Search:
                     matches.append((each.row_group, numbers_in_group))
                     taken.append(pc.take(tested, plain_array(positions, pa.int64())))
             others = opened.take_rows(matches, self._others, use_threads=use_threads)
-            found += [self._output(*pair) for pair in zip(taken, others, strict=True)]
+            found += [self._joined(*pair) for pair in zip(taken, others, strict=True)]
         return found
 
     def _matches(self, predicate: Predicate, tested: pa.Table) -> Numbers:
@@ -363,11 +304,11 @@ class _Search:
             return np.zeros(0, dtype=np.int64)
         return numbers(pc.indices_nonzero(row_mask(predicate, tested, self._rows.types)), 8)
 
-    def _output(self, tested: pa.Table, others: pa.Table) -> pa.Table:
-        if not self.output.names:
+    def _joined(self, tested: pa.Table, others: pa.Table) -> pa.Table:
+        if not self._output.names:
             return rows_without_columns(tested.num_rows)
-        columns = [(tested if name in self._tested_names else others)[name] for name in self.output.names]
-        return pa.table(columns, schema=self.output)
+        columns = [(tested if name in self._tested_names else others)[name] for name in self._output.names]
+        return pa.table(columns, schema=self._output)
 
 
 def _batches(wanted: Sequence[Wanted]) -> Iterator[list[Wanted]]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from lakebloom.store.segments import Segment
     from lakebloom.tables.columns import ColumnPath
 
-__all__ = ["PrunedUnits", "prune", "prune_together", "resolver"]
+__all__ = ["PrunedUnits", "prune", "prune_together", "read_schema_of", "resolver", "side_by_side"]
 
 
 class PrunedUnits(NamedTuple):
@@ -81,11 +81,9 @@ def prune(
     A list of values is not probed if more than the share ``hopeless`` of the units would be false positives.
     """
     pruner = Pruner(predicate, resolve=resolver(snapshot, table), hopeless=hopeless)
-    whole = _side_by_side(snapshot) if pruner.num_values < LONG_LIST else None
+    whole = side_by_side(snapshot) if pruner.num_values < LONG_LIST else None
     units: Sequence[UnitFilters] = snapshot.segments if whole is None else [whole]
-    schema = read_schema or (
-        _recorded_schema(snapshot) if table is None or table.snapshot is None else _logged(snapshot, table).schema
-    )
+    schema = read_schema or read_schema_of(snapshot, table)
     if schema is not None:
         units = [AsRead(each, schema) for each in units]
     return PrunedUnits(snapshot, tuple(_ask_each(pruner, units, remote=snapshot.is_remote)), whole)
@@ -153,13 +151,20 @@ _whole_of: WeakKeyDictionary[Snapshot, SideBySide | None] = WeakKeyDictionary()
 _schema_of: WeakKeyDictionary[Snapshot, ReadSchema | None] = WeakKeyDictionary()
 
 
-def _side_by_side(snapshot: Snapshot) -> SideBySide | None:
+def side_by_side(snapshot: Snapshot) -> SideBySide | None:
     """Return all segments as one set, if that is faster to probe."""
     if snapshot.is_remote:
         return None
     if snapshot not in _whole_of:
         _whole_of[snapshot] = SideBySide.of(snapshot.segments)
     return _whole_of[snapshot]
+
+
+def read_schema_of(snapshot: Snapshot, table: TableRecord | None) -> ReadSchema | None:
+    """Return how files are read that are read as a table has them; None if all columns are as they were indexed."""
+    if table is None or table.snapshot is None:
+        return _recorded_schema(snapshot)
+    return _logged(snapshot, table).schema
 
 
 def _recorded_schema(snapshot: Snapshot) -> ReadSchema | None:

@@ -113,6 +113,9 @@ def to_hash(literal: Literal, column_type: str) -> int | None:
     >>> to_hash(Literal("bigint", 3_000_000_000), "int") is to_hash(Literal("double", "5.0"), "int") is None
     True
     """
+    plain = _plain_bytes(literal, column_type)
+    if plain is not None:
+        return hash_one(plain)
     hashes, converted = to_hashes([literal], column_type)
     return int(hashes[0]) if converted else None
 

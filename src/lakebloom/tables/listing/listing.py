@@ -7,6 +7,7 @@ are wildcards unless they are escaped (see ``glob``).
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from lakebloom.errors import InvalidArgumentError, NotFoundError
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from lakebloom.tables.listing.membership import Found
 
 __all__ = ["is_remote", "list_files", "look_again", "require_plain_locations", "stat_file"]
+
+_URI = itemgetter(0)
 
 
 def list_files(
@@ -53,10 +56,11 @@ def list_files(
         if look_above or not remote:
             note_above(owners, glob.fixed_part(uri), options or {}, watch)
         for root, found in _resolve(uri, options or {}, watch, owners):
-            files.update((file.uri, file) for file in members(root, found))
+            of_root = members(root, found)
+            files.update(zip(map(_URI, of_root), of_root, strict=True))
             roots.append(root)
     owners.require_plain(files.values(), roots)
-    return sorted(files.values())  # by URI, which comes first and is there once
+    return [files[uri] for uri in sorted(files)]
 
 
 def stat_file(uri: str, options: Mapping[str, str] | None = None) -> TableFile | None:

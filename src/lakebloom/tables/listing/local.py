@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import AccessDeniedError, LakebloomError, NotFoundError, StorageError
 from lakebloom.storage.uri import from_decoded, to_local_path
-from lakebloom.tables.file_identity import local_file
+from lakebloom.tables.file_identity import NS_PER_MS, local_file, local_tag
 from lakebloom.tables.formats.recognise import MARKER_DIRECTORIES, MARKER_FILES
 from lakebloom.tables.listing import glob
 from lakebloom.tables.listing.membership import Found, is_hidden_directory, is_hidden_file
@@ -40,7 +40,9 @@ def find_below(uri: str, watch: Watch | None = None, owners: Owners | None = Non
             if watch is not None:
                 watch.give_up()
             return [_found("", status)]
-        return list(_walk(path, "", watch, owners))
+        found: list[Found] = []
+        _walk(path, "", watch, owners, found)
+        return found
 
 
 def expand(pattern: str) -> list[str]:
@@ -65,15 +67,16 @@ def stat_file(uri: str) -> TableFile | None:
     return local_file(uri, status)
 
 
-def _walk(directory: str, prefix: str, watch: Watch | None, owners: Owners | None) -> Iterator[Found]:
+def _walk(directory: str, prefix: str, watch: Watch | None, owners: Owners | None, found: list[Found]) -> None:
+    """Add the files below a directory. A table may have very many: each step here takes as long as some stats."""
     try:
         if watch is not None:
             watch.enter(directory, is_root=not prefix)
-        with os.scandir(directory) as entries:
-            found = list(entries)
+        with os.scandir(directory) as listed:
+            entries = list(listed)
     except _GONE:
         return  # removed since its parent was read
-    for entry in found:
+    for entry in entries:
         name = entry.name
         if entry.is_dir():
             if owners is not None and name in MARKER_DIRECTORIES:
@@ -81,7 +84,7 @@ def _walk(directory: str, prefix: str, watch: Watch | None, owners: Owners | Non
             if not is_hidden_directory(name) and not _leads_back(entry, directory):
                 if watch is not None and entry.is_symlink():
                     watch.give_up()
-                yield from _walk(entry.path, f"{prefix}{name}/", watch, owners)
+                _walk(entry.path, f"{prefix}{name}/", watch, owners, found)
             continue
         if owners is not None and name.endswith(MARKER_FILES):
             owners.note(from_decoded(entry.path))
@@ -94,7 +97,7 @@ def _walk(directory: str, prefix: str, watch: Watch | None, owners: Owners | Non
         if stat.S_ISREG(status.st_mode):
             if watch is not None and (status.st_nlink > 1 or entry.is_symlink()):
                 watch.give_up()  # it can be changed under its other name
-            yield _found(prefix + name, status)
+            found.append(_found(prefix + name, status))
 
 
 def _leads_back(entry: os.DirEntry[str], directory: str) -> bool:
@@ -127,7 +130,7 @@ def _matches(directory: str, components: list[str]) -> Iterator[str]:
 
 
 def _found(path: str, status: os.stat_result) -> Found:
-    return Found(*local_file(path, status))
+    return Found(path, status.st_size, status.st_mtime_ns // NS_PER_MS, local_tag(status))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lakebloom.tables.file_identity import TableFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 __all__ = ["Found", "is_hidden_directory", "is_hidden_file", "members"]
 
@@ -51,18 +51,19 @@ def is_hidden_file(name: str) -> bool:
     return name.endswith(_UNFINISHED)
 
 
-def members(root_uri: str, found: Iterable[Found]) -> Iterator[TableFile]:
+def members(root_uri: str, found: Iterable[Found]) -> list[TableFile]:
     """The files of the table at `root_uri`, out of all files below it."""
-    visible = [file for file in found if not _is_hidden(root_uri, file.path)]
-    partitioned = [file for file in visible if "=" in file.path.rpartition("/")[0]]
-    direct = (file for file in visible if "/" not in file.path)
+    visible = [file for file in found if not _is_hidden(root_uri, file[0])]
+    partitioned = [file for file in visible if "=" in file[0] and "=" in file.path.rpartition("/")[0]]
+    chosen = partitioned or [file for file in visible if "/" not in file[0]]
     prefix = root_uri if root_uri.endswith("/") else f"{root_uri}/"
-    for file in partitioned or direct:
-        if file.size_bytes:
-            yield TableFile(prefix + file.path if file.path else root_uri, file.size_bytes, file.mtime_ms, file.tag)
+    files = [(prefix + path if path else root_uri, size, time, tag) for path, size, time, tag in chosen if size]
+    return TableFile.listed(root_uri, files)
 
 
 def _is_hidden(root_uri: str, path: str) -> bool:
+    if path and "/" not in path and path[0] not in "._":  # as in most tables
+        return path.endswith(_UNFINISHED)
     directories, _, name = path.rpartition("/")
     if is_hidden_file(name or root_uri.rpartition("/")[2]):
         return True

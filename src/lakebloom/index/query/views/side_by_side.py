@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from lakebloom.store.probing import keep_holders
 from lakebloom.store.some_units import entirely_null
+from lakebloom.store.tile_sets import TileSet
 from lakebloom.store.unit_bounds import unit_bounds
 from lakebloom.tuning import SIDE_BY_SIDE_UNITS, SINGLE_HASHES
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from lakebloom.sbbf.kernels import BoolArray, HashArray
     from lakebloom.store.segments import Segment
-    from lakebloom.store.tiles import TileReader
     from lakebloom.store.unit_bounds import UnitBounds
     from lakebloom.tables.columns import ColumnPath
 
@@ -37,7 +36,7 @@ class SideBySide:
     def __init__(self, segments: Sequence[Segment]) -> None:
         self._segments = segments
         self._starts = [0, *accumulate(segment.num_units for segment in segments)]
-        self._tiles: dict[ColumnPath, tuple[list[IntArray], list[list[TileReader]]]] = {}
+        self._tiles: dict[ColumnPath, TileSet] = {}
         self._null_counts: dict[ColumnPath, tuple[IntArray, BoolArray]] = {}
         self._bounds: dict[ColumnPath, UnitBounds] = {}
         self._entirely_null: dict[ColumnPath, BoolArray | None] = {}
@@ -110,15 +109,16 @@ class SideBySide:
         """Tell for each unit whether it may contain a value with one of these distinct hashes."""
         if len(hashes) > SINGLE_HASHES:
             return np.concatenate([segment.might_contain_any(column, hashes) for segment in self._segments])
-        return keep_holders(*self._tiles_of(column), hashes, self.num_units)
+        return self.tile_set(column).keep(hashes)
 
-    def _tiles_of(self, column: ColumnPath) -> tuple[list[IntArray], list[list[TileReader]]]:
-        """Return the numbers of the units of each tile, and the tiles."""
+    def tile_set(self, column: ColumnPath) -> TileSet:
+        """Return all tiles of a column, for few values."""
         if column not in self._tiles:
             tiles = [
                 (start + segment.members(column, number), layers)
                 for segment, start in zip(self._segments, self._starts, strict=False)
                 for number, layers in segment.tiles(column).items()
             ]
-            self._tiles[column] = [units for units, _ in tiles], [layers for _, layers in tiles]
+            members = [units for units, _ in tiles]
+            self._tiles[column] = TileSet([layers for _, layers in tiles], self.num_units, lambda: members)
         return self._tiles[column]
