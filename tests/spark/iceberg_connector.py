@@ -60,7 +60,7 @@ def session() -> SparkSession:
 
 
 def catalog_session(warehouse: str) -> SparkSession:
-    """Return a session of Spark 3.5 with the connector, its SQL and a catalog ``ice``."""
+    """Return a session of Spark 3.5 with the connector, its SQL, Hadoop's catalog ``ice`` and Hive's ``hive``."""
     from pyspark.sql import SparkSession
 
     settings = {
@@ -69,6 +69,14 @@ def catalog_session(warehouse: str) -> SparkSession:
         "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.ice.type": "hadoop",
         "spark.sql.catalog.ice.warehouse": warehouse,
+        # Hive's catalog alone knows the newest version of its tables, as those of REST and JDBC do. It is in this JVM.
+        "spark.sql.catalog.hive": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.hive.type": "hive",
+        "spark.sql.catalog.hive.warehouse": f"{warehouse} of hive",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={warehouse} of derby;create=true",
+        "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
+        "spark.hadoop.hive.metastore.schema.verification": "false",
+        "spark.hadoop.iceberg.engine.hive.lock-enabled": "false",
         "spark.sql.shuffle.partitions": "4",
         "spark.ui.enabled": "false",
         "spark.sql.warehouse.dir": tempfile.gettempdir(),

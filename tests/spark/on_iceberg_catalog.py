@@ -10,6 +10,7 @@ from tests.spark.iceberg_catalog import COW, MOR, Catalog
 from tests.spark.iceberg_connector import catalog_session
 from tests.spark.iceberg_oddities import oddities
 from tests.spark.iceberg_plans import joins, plans
+from tests.spark.iceberg_sources import sources
 from tests.spark.iceberg_unknown import let_names_change, unknown
 
 if TYPE_CHECKING:
@@ -219,6 +220,7 @@ PARTS: dict[str, Callable[[Catalog], None]] = {
         plans,
         oddities,
         joins,
+        sources,
         unknown,
     )
 }

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lakebloom import Lakebloom
+from lakebloom import BloomIndexConfig, Lakebloom
 from tests.index.iceberg_lake import IcebergIndexes
 from tests.index.laws.test_iceberg import History
 from tests.spark.iceberg_cases import Cases
@@ -42,8 +42,19 @@ def history(spark: Any, home: Path, name: str, steps: int) -> dict[str, Any]:
             lake.enable()
         _compare(cases, table, number, None, random_)
         _compare(cases, table, number, random_.choice(list(table.model.snapshots)), random_)
+    _sources(cases, lake, table, name)
     lake.close()
     return cases.found
+
+
+def _sources(cases: Cases, lake: Lakebloom, table: History, name: str) -> None:
+    """A DataFrame of a metadata file is a source that has no newer version."""
+    file = str(table.model.hand.metadata_file)
+    lake.create_index(table_frame(cases.spark, file), BloomIndexConfig(f"fixed_{name}", ["k"]))
+    known = lake.catalog.index(f"fixed_{name}").log.newest().table.snapshot
+    assert known is not None
+    assert known.fixed
+    assert known.metadata == f"file://{file.removeprefix('file://')}"
 
 
 def _compare(cases: Cases, table: History, number: int, snapshot: int | None, random_: random.Random) -> None:

@@ -22,7 +22,7 @@ pytestmark = [
 ]
 PARTS = (
     "conditions", "writes", "versions", "columns", "partitions", "maintenance", "old_format", "plans", "oddities",
-    "joins", "unknown",
+    "joins", "sources", "unknown",
 )  # fmt: skip
 
 
@@ -75,6 +75,7 @@ SKIPPED = {
         "UTC n = TIMESTAMP_NTZ '2024-01-01 07:00:00'": (4, 1),
     },
     "joins": {"keys and a condition": (4, 1), "keys": (4, 4)},
+    "sources": {"ice query": (3, 1), "hive query": (3, 1)},
     "unknown": {"all there": (4, 1)},
 }  # fmt: skip
 
@@ -109,6 +110,33 @@ def test_what_is_no_read_is_left_alone(found: dict[str, Any]) -> None:
             assert all(files == kept for files, kept in writes[f"{mode} write {number}"]), writes
             assert writes[f"{mode} write {number}"], writes
     assert "Iceberg" in found["joins"]["prune_join"]["rows"]
+
+
+def test_sources_are_found_again_by_who_knows_their_newest_version(found: dict[str, Any]) -> None:
+    """A directory of Hadoop's catalog tells; tables of any other catalog are asked for through the session."""
+    ways = ("name", "short name", "table", "format", "alias", "view")
+    sources = found["sources"]
+    assert all(sources[f"ice {way}"]["owner"] is None for way in (*ways, "path"))
+    assert all(sources[f"ice {way}"]["place"] == "ware house/db/a table" for way in (*ways, "path"))
+    assert all(sources[f"hive {way}"]["owner"] == ["hive", "db", "a_table"] for way in ways)
+    assert sources["erasure"]["table"] == "`hive`.`db`.`t`"
+    for owner in ("ice", "hive"):
+        assert sources[f"{owner} beside"]["cached"] == 30  # what the session's own queries read does not change
+        assert "NOT_FOUND" in sources[f"{owner} dropped"]["error"]
+    assert sources["ice beside"]["without a session"] == "no error"
+    for fact in ("without a session", "status"):
+        assert "only the catalog hive of a Spark session" in sources["hive beside"][fact]
+
+
+@pytest.mark.parametrize(("part", "reason"), [
+    ("filter", "Filter in its plan"), ("projection", "Project in its plan"), ("renamed", "Project in its plan"),
+    ("snapshot", "the snapshot "), ("tag", "the snapshot "), ("option", "the option snapshot-id"),
+    ("option of a format", "the snapshot "), ("time", "the option as-of-timestamp"),
+    ("appended", "the option start-snapshot-id"), ("metadata", "a table of metadata"), ("no table", "NOT_FOUND"),
+])  # fmt: skip
+def test_parts_of_a_table_are_no_sources(found: dict[str, Any], part: str, reason: str) -> None:
+    for owner in ("ice", "hive"):
+        assert reason in found["sources"][f"{owner} not {part}"]["error"]
 
 
 def test_a_connector_that_lacks_something_reads_all(found: dict[str, Any]) -> None:

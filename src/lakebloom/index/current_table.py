@@ -2,7 +2,8 @@
 
 The owner of a path is the file system. The owner of a catalog table is the catalog, which only Spark can query; without
 Spark it is what the catalog said when the index was built or refreshed (docs/LOOKUPS.md). The owner of a table with a
-log is the log alone.
+log is the log alone. The log of an Iceberg table in a catalog of Spark's session begins where that catalog says: the
+session is asked each time, and without one nothing is assumed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from lakebloom.errors import NotFoundError, UnsupportedSourceError
 from lakebloom.index.as_of import NEWEST, AsOf
 from lakebloom.storage.uri import from_decoded
 from lakebloom.store.partition_lists import write_partitions
-from lakebloom.store.records import SnapshotRecord, TableRecord
+from lakebloom.store.records import CatalogRecord, SnapshotRecord, TableRecord
 from lakebloom.tables.formats.logs import delta_log, iceberg_table
 from lakebloom.tables.formats.partition_list import PartitionList, Values
 from lakebloom.tables.listing.glob import escape, fixed_part
@@ -26,12 +27,11 @@ from lakebloom.tables.listing.listing import list_files, require_plain_locations
 from lakebloom.tables.spark_schema import parse_struct
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from lakebloom.index.snapshot import Snapshot
     from lakebloom.storage import Storage
     from lakebloom.tables.file_identity import TableFile
-    from lakebloom.tables.formats.delta.log import DeltaLog
     from lakebloom.tables.formats.iceberg.table import IcebergTable, Source
     from lakebloom.tables.formats.table_snapshot import DataFile, TableSnapshot
     from lakebloom.tables.listing.inotify import Watch
@@ -48,6 +48,7 @@ __all__ = [
     "pinned_table",
     "places_of",
     "recorded_table",
+    "table_at",
 ]
 
 
@@ -98,6 +99,11 @@ class CurrentTable(NamedTuple):
         """Raise UnsupportedSourceError if it belongs to Delta Lake, Iceberg or Hudi by now. Lists only markers."""
         if self.snapshot is None:
             require_plain_locations(self.locations, options)
+
+    @property
+    def metadata_uri(self) -> str:
+        """The metadata file that describes an Iceberg table; empty for any other table."""
+        return getattr(self.snapshot, "metadata_uri", "")
 
     @property
     def logged(self) -> Mapping[str, DataFile] | None:
@@ -152,8 +158,24 @@ def recorded_table(snapshot: Snapshot, options: Mapping[str, str] | None = None)
     return CurrentTable(snapshot.commit.table, snapshot.partitions)
 
 
-def logged_table(table: TableRecord, options: Mapping[str, str], as_of: AsOf = NEWEST) -> CurrentTable:
+def table_at(
+    snapshot: Snapshot, options: Mapping[str, str], as_of: AsOf, current: Callable[[Snapshot], CurrentTable]
+) -> CurrentTable:
+    """Return the table of an index in a version. ``current`` returns it as it is now.
+
+    Raises the errors of ``logged_table``.
+    """
+    if as_of == NEWEST:
+        return current(snapshot)
+    table = snapshot.commit.table
+    told = current(snapshot).metadata_uri if table.is_of_session else ""
+    return logged_table(table, options, as_of, told)
+
+
+def logged_table(table: TableRecord, options: Mapping[str, str], as_of: AsOf = NEWEST, told: str = "") -> CurrentTable:
     """Return a table with a log as its log describes it.
+
+    ``told`` is where the newest metadata of an Iceberg table of Spark's session is, as the session just said.
 
     Raises the errors of ``DeltaLog`` and ``IcebergTable``, and UnsupportedSourceError for a table without a log where a
     version is given.
@@ -166,13 +188,13 @@ def logged_table(table: TableRecord, options: Mapping[str, str], as_of: AsOf = N
             found=f"a directory of {table.format} files",
             hint="leave version and timestamp out",
         )
-    log = _log_of(table, table.snapshot, options)
-    if as_of.version is not None:
-        snapshot: TableSnapshot = log.at(as_of.version)
-    elif as_of.timestamp_ms is not None:
-        snapshot = log.at_timestamp(as_of.timestamp_ms)
-    else:
-        snapshot = log.newest()
+    snapshot = _version(table, table.snapshot, options, as_of, told)
+    if table.is_of_session and not told and snapshot.table_id != table.snapshot.table_id:
+        raise UnsupportedSourceError(
+            f"pyiceberg's catalog has another table than the one that was indexed as {table.name}",
+            found=f"table {snapshot.table_id} instead of {table.snapshot.table_id}",
+            hint="use Lakebloom(spark, ...) with the session that has the table",
+        )
     return _described_table(table, snapshot)
 
 
@@ -191,15 +213,27 @@ def _described_table(table: TableRecord, snapshot: TableSnapshot) -> CurrentTabl
     return kept[1]
 
 
-def iceberg_log(table: TableRecord, options: Mapping[str, str]) -> IcebergTable:
-    """Return the Iceberg table of a record."""
-    return iceberg_table(_iceberg_source(table), options)
+def iceberg_log(table: CurrentTable, options: Mapping[str, str]) -> IcebergTable:
+    """Return an Iceberg table with all its versions; one of Spark's session as its metadata describes it by now."""
+    if table.record.is_of_session:
+        from lakebloom.tables.formats.iceberg.table import Source
+
+        return iceberg_table(Source(metadata=table.metadata_uri), options)
+    return iceberg_table(_iceberg_source(table.record), options)
 
 
-def _log_of(table: TableRecord, known: SnapshotRecord, options: Mapping[str, str]) -> DeltaLog | IcebergTable:
-    if known.format == "iceberg":
-        return iceberg_log(table, options)
-    return delta_log(fixed_part(table.locations[0]), options)
+def _version(
+    table: TableRecord, known: SnapshotRecord, options: Mapping[str, str], as_of: AsOf, told: str
+) -> TableSnapshot:
+    if known.format == "delta":
+        delta = delta_log(fixed_part(table.locations[0]), options)
+        if as_of.version is not None:
+            return delta.at(as_of.version)
+        return delta.newest() if as_of.timestamp_ms is None else delta.at_timestamp(as_of.timestamp_ms)
+    iceberg = iceberg_table(_iceberg_source(table), options)
+    if as_of.version is not None:
+        return iceberg.at(as_of.version, told)
+    return iceberg.newest(told) if as_of.timestamp_ms is None else iceberg.at_timestamp(as_of.timestamp_ms, told)
 
 
 def _iceberg_source(table: TableRecord) -> Source:
@@ -208,6 +242,8 @@ def _iceberg_source(table: TableRecord) -> Source:
 
     known = table.snapshot
     assert known is not None
+    if table.catalog is not None:
+        return Source(session=table.catalog.name)
     if known.catalog is not None:
         return Source(catalog=known.catalog)
     if known.fixed and known.metadata is not None:
@@ -224,12 +260,18 @@ def delta_record(table_uri: str, options: Mapping[str, str]) -> TableRecord:
     return described(table, delta_log(table_uri, options).newest())
 
 
-def iceberg_record(source: Source, options: Mapping[str, str]) -> TableRecord:
-    """Return the record of an Iceberg table. Raises the errors of ``logged_table``."""
-    snapshot = iceberg_table(source, options).newest()
+def iceberg_record(source: Source, options: Mapping[str, str], told: str = "") -> TableRecord:
+    """Return the record of an Iceberg table. Raises the errors of ``logged_table``, which explains ``told``."""
+    snapshot = iceberg_table(source, options).newest(told)
     location = source.directory or from_decoded(snapshot.metadata.location)
     known = SnapshotRecord("iceberg", "", 0, catalog=source.catalog or None, fixed=bool(source.metadata))
-    table = TableRecord(format="parquet", locations=(escape(location),), snapshot=known)
+    table = TableRecord(
+        format="parquet",
+        locations=(escape(location),),
+        name=".".join(source.session) or None,
+        catalog=CatalogRecord(source.session) if source.session else None,
+        snapshot=known,
+    )
     return described(table, snapshot)
 
 

@@ -12,7 +12,7 @@ from lakebloom.errors import (
 )
 from lakebloom.index.arguments import as_of_arguments, column_list
 from lakebloom.index.as_of import NEWEST
-from lakebloom.index.current_table import logged_table
+from lakebloom.index.current_table import table_at
 from lakebloom.index.query.reader import candidate_table
 from lakebloom.lake.state import LakeState
 
@@ -170,7 +170,7 @@ class Reading(LakeState):
         if as_of == NEWEST:
             changed = changed_table(snapshot, self._current)
         else:
-            changed = logged_table(snapshot.commit.table, self._catalog.options, as_of)
+            changed = table_at(snapshot, self._catalog.options, as_of, self._current)
         table = snapshot.commit.table if changed is None else changed.record
         limit_ms = self._settings().query_timeout_ms
         frame = load(

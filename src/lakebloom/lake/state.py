@@ -14,7 +14,7 @@ from lakebloom.errors import (
 )
 from lakebloom.index.as_of import NEWEST
 from lakebloom.index.catalog import Catalog
-from lakebloom.index.current_table import logged_table, recorded_table
+from lakebloom.index.current_table import logged_table, recorded_table, table_at
 from lakebloom.index.query.reader import Reader
 from lakebloom.index.threads import closed, opened
 
@@ -119,7 +119,7 @@ class LakeState:
         if self._tables is None:
             from lakebloom.spark.sources.catalog_tables import CatalogTables
 
-            self._tables = CatalogTables(self._spark)
+            self._tables = CatalogTables(self._spark, self._catalog.options)
         return self._tables.of_snapshot(snapshot)
 
     def _settings(self) -> Settings:
@@ -161,7 +161,10 @@ class LakeState:
         from lakebloom.predicate.sql.parse import parse
 
         table = self._catalog.index(name).log.newest().table
-        if table.snapshot is not None:
+        if table.is_of_session:
+            snapshot = self._reader(name).snapshot()
+            table = table_at(snapshot, self._catalog.options, as_of, self._current).record
+        elif table.snapshot is not None:
             table = logged_table(table, self._catalog.options, as_of).record
         return parse(predicate, table.schema.types.items(), case_sensitive=table.case_sensitive)
 

@@ -14,7 +14,6 @@ from lakebloom.index.build.advise import advise_columns
 from lakebloom.index.build.column_advice import ColumnAdvice, ColumnSample, FileSample
 from lakebloom.index.build.column_sampling import chosen_files
 from lakebloom.index.build.run import PARQUET
-from lakebloom.index.current_table import logged_table
 from lakebloom.spark.build.job import parallelism
 from lakebloom.spark.build.spark_reader import column_of, read_files, session_for_scan
 from lakebloom.spark.sources.catalog_tables import CatalogTables
@@ -43,7 +42,7 @@ def advise(
     errors of ``create_index`` for a table that cannot be indexed.
     """
     record = resolve(spark, source, options)
-    table = CatalogTables(spark).current(record) if record.snapshot is None else logged_table(record, options or {})
+    table = CatalogTables(spark, options or {}).current(record)
     files = list_table(spark, table, options or {})
 
     def sample(columns: list[ColumnSpec]) -> list[ColumnSample]:

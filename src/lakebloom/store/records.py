@@ -89,7 +89,7 @@ class CatalogRecord(Record, frozen=True):
     """A table of a catalog."""
 
     name: tuple[str, ...]
-    """The database and the table's name."""
+    """The database and the table's name; of an Iceberg table the name of the session's catalog before them."""
     partitions: PartitionsRecord | None = None
     """Null if the table consists of all files below its location."""
 
@@ -131,6 +131,11 @@ class TableRecord(Record, frozen=True):
     """Null for a table given by its path."""
     snapshot: SnapshotRecord | None = None
     """Null for a table that consists of the files in its directories, without a log that says which of them count."""
+
+    @property
+    def is_of_session(self) -> bool:
+        """Whether only a catalog of Spark's session knows the newest version of a table with a log."""
+        return self.catalog is not None and self.snapshot is not None
 
     @property
     def mapping(self) -> ColumnMapping:

@@ -253,7 +253,7 @@ def test_many_partitions_stay_out_of_the_log(
     alone = Lakebloom(location=lake.location)
     assert alone.lookup("i", col("k") == 217).to_pylist() == [{"k": 217, "p": 217}]
     # Asking again brings nothing over from the JVM, and nothing is read or listed again.
-    tables = CatalogTables(spark)
+    tables = CatalogTables(spark, {})
     first = tables.current(entry.table)
     assert tables.current(entry.table) is first
     assert len(lake.verify_index("i").orphaned) == 0

@@ -13,6 +13,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from lakebloom import BloomIndexConfig, Lakebloom, col
 from lakebloom.errors import NotFoundError, UnsupportedSourceError
+from lakebloom.spark.sources.resolve import reopened, resolve
 from lakebloom.tables.formats.iceberg.catalogs import forget_catalogs
 from tests.index.iceberg_lake import Column, Model
 from tests.index.logged_lake import ordered
@@ -58,6 +59,8 @@ def test_an_iceberg_table_by_path_metadata_and_name(
         assert lake.price_index(source, config).files == len(list(table.scan().plan_files()))
         assert {row.column for row in lake.advise(source)} == {"k", "v", "p"}
         lake.create_index(source, config)
+        record = lake.catalog.index(config.name).log.newest().table
+        assert resolve(spark, reopened(spark, record)) == record
         for key in (2, 5, 33):
             found = lake.lookup(config.name, col("k") == key).to_pylist()
             assert ordered(found) == ordered(table.scan(f"k == {key}").to_arrow().to_pylist())

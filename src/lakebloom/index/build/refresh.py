@@ -186,8 +186,8 @@ class _Refresh:
         return self._replace(plan, resized_globals(result, self._commit.config), dropped)
 
     def _require_columns(self) -> None:
-        """Raise IndexStateError if the name belongs to another table by now."""
-        if self._table.record.catalog is None:
+        """Raise IndexStateError if the name belongs to another table by now; a log has ids for that."""
+        if self._table.record.catalog is None or self._table.record.snapshot is not None:
             return
         types = self._table.record.schema.types
         for column in self._commit.config.columns:

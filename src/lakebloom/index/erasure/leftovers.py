@@ -64,7 +64,7 @@ def leftovers_of(table: CurrentTable, known: Collection[str], options: Mapping[s
         if root not in known:
             listed.update(_parquet_files(root, own, known, options, found))
     if record.snapshot is not None and record.snapshot.format == "iceberg":
-        for each in iceberg_delete_files(iceberg_log(record, options), dict(options)):
+        for each in iceberg_delete_files(iceberg_log(table, options), dict(options)):
             found.states[each.uri] = "deletes" if each.is_current else "old"
             if each.format != "puffin":  # which has numbers of rows only
                 listed.pop(each.uri, None)

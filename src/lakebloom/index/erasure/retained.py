@@ -36,7 +36,7 @@ def retained_history(table: CurrentTable, options: Mapping[str, str]) -> TableHi
     """Return the history of a table as it is now. Raises the errors of listing it, or of reading its log."""
     record = table.record
     if record.snapshot is not None and record.snapshot.format == "iceberg":
-        return iceberg_history(iceberg_log(record, options))
+        return iceberg_history(iceberg_log(table, options))
     if record.snapshot is not None:
         return delta_history(fixed_part(record.locations[0]), options)
     table.require_plain(options)

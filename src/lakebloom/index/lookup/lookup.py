@@ -22,7 +22,7 @@ from lakebloom.errors import (
     StorageError,
 )
 from lakebloom.index.as_of import NEWEST
-from lakebloom.index.current_table import logged_table
+from lakebloom.index.current_table import table_at
 from lakebloom.index.lookup.file_reads import Read, Unindexed, candidate_reads, reads_of, unindexed_reads
 from lakebloom.index.lookup.lookup_table import ListedAhead, LookupTable
 from lakebloom.index.query.reader import require_predicate
@@ -111,7 +111,7 @@ class Lookups:
         """Return the rows; of the next version of a table with a log, if a file was vacuumed meanwhile."""
         failed = 0
         while True:
-            current = self._current(snapshot) if as_of == NEWEST else self._at(snapshot, as_of)
+            current = table_at(snapshot, self._options, as_of, self._current)
             try:
                 return self._rows(snapshot, current, predicate, columns, limit, unindexed, ahead)
             except NotFoundError:
@@ -120,9 +120,6 @@ class Lookups:
                     raise
                 if self._current(snapshot) == current:
                     raise
-
-    def _at(self, snapshot: Snapshot, as_of: AsOf) -> CurrentTable:
-        return logged_table(snapshot.commit.table, self._options, as_of)
 
     def _rows(
         self,

@@ -21,7 +21,6 @@ from lakebloom.errors import BuildFailedError, EncryptedFileError, InvalidArgume
 from lakebloom.index.build.in_process import build_here, is_small
 from lakebloom.index.build.plan import BuildPlan, BuildResult, Shard, ShardResult
 from lakebloom.index.build.task import build_segment
-from lakebloom.index.current_table import logged_table
 from lakebloom.sbbf.kernels.choose import load_compiled
 from lakebloom.spark.build.changed_files import settled, with_rejected, without_changed
 from lakebloom.spark.build.global_filters import GlobalFilters, merge_partials, partial_rows
@@ -58,12 +57,10 @@ class SparkBuilder:
         self._spark = spark
         self._catalog = catalog
         self._driver_max_bytes = driver_max_bytes
-        self._tables = CatalogTables(spark)
+        self._tables = CatalogTables(spark, catalog.options)
 
     def table(self, record: TableRecord) -> CurrentTable:
         """Return the table as its catalog or its log describes it now; a path does not change."""
-        if record.snapshot is not None:
-            return logged_table(record, self._catalog.options)
         return self._tables.current(record)
 
     def list_files(self, table: CurrentTable) -> list[TableFile]:

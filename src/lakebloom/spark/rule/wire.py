@@ -31,6 +31,7 @@ __all__ = [
     "FinishedJoin",
     "FinishedQuery",
     "FinishedScan",
+    "IcebergSource",
     "JoinFilesReply",
     "JoinFilter",
     "JoinFilterReply",
@@ -214,6 +215,21 @@ class FinishedQuery(_Struct, frozen=True):
     joins: tuple[FinishedJoin, ...]
 
 
+class IcebergSource(_Struct, frozen=True):
+    """A table of Iceberg's connector as the source of an index."""
+
+    metadata: str | None = None
+    """The metadata file that describes the table now."""
+    directory: str | None = None
+    """Where the table is, if its directory tells which metadata is the newest."""
+    is_fixed: bool = False
+    """Whether it was opened from its metadata file, and never has a newer one."""
+    name: tuple[str, ...] | None = None
+    """Its name in the session's catalogs, the catalog first."""
+    part: str | None = None
+    """What is read instead of the newest version of the whole table."""
+
+
 class CatalogTable(_Struct, frozen=True):
     """A table of the session's catalog."""
 
@@ -234,6 +250,7 @@ STRUCTS: dict[str, type[msgspec.Struct]] = {
         FinishedJoin,
         FinishedQuery,
         FinishedScan,
+        IcebergSource,
         IcebergTable,
         JoinFilesReply,
         JoinFilter,

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lakebloom.errors import NotFoundError, UnsupportedSourceError
-from lakebloom.index.current_table import CurrentTable
+from lakebloom.index.current_table import CurrentTable, logged_table
 from lakebloom.spark.error_cause import cause
 from lakebloom.spark.jvm import new_object
 from lakebloom.spark.rule.wire import CatalogTable, parse
+from lakebloom.spark.sources.iceberg_tables import session_table
 from lakebloom.spark.versions import metadata_column
 from lakebloom.storage import from_decoded, from_encoded
 from lakebloom.tables.formats.partition_list import PartitionList
@@ -25,7 +26,7 @@ from lakebloom.tables.schema import TableSchema
 from lakebloom.tuning import FEW_PARTITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import Row, SparkSession
 
@@ -40,8 +41,10 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 class CatalogTables:
     """Reads the catalog of one session, and keeps each result as long as it does not change."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, options: Mapping[str, str]) -> None:
+        """``options`` are those of the object stores of tables with a log."""
         self._spark: Any = spark
+        self._options = options
         self._java: Any = None
         self._known: dict[tuple[str, ...], tuple[str, CatalogTable]] = {}
         self._tables: dict[tuple[str, ...], tuple[CatalogTable, CurrentTable]] = {}
@@ -56,6 +59,10 @@ class CatalogTables:
         Raises NotFoundError for a table that the session's catalog does not have, and UnsupportedSourceError for a
         table that can no longer be indexed.
         """
+        if table.is_of_session:
+            return session_table(self._spark, table, self._options)
+        if table.snapshot is not None:
+            return logged_table(table, self._options)
         if table.catalog is None:
             return CurrentTable(table)
         name = table.catalog.name

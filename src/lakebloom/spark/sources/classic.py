@@ -23,8 +23,7 @@ _SEPARATOR = "\0"
 
 def classic_scan(frame: DataFrame) -> FileScan:
     """Return the scan of a DataFrame that only reads files. Raises UnsupportedSourceError for any other."""
-    java_frame: Any = frame._jdf
-    plan = _innermost(java_frame.queryExecution().analyzed())
+    plan = innermost_plan(frame)
     if _class_name(plan) != "LogicalRelation":
         _require_no_table_format(plan.table() if _class_name(plan) == "DataSourceV2Relation" else plan)
         raise not_files(plan.nodeName())
@@ -59,6 +58,12 @@ def classic_scan(frame: DataFrame) -> FileScan:
         table=table,
         catalog_name=catalog_name,
     )
+
+
+def innermost_plan(frame: DataFrame) -> Any:
+    """Return the analysed plan of a DataFrame below all that returns its columns unchanged."""
+    java_frame: Any = frame._jdf
+    return _innermost(java_frame.queryExecution().analyzed())
 
 
 def _require_no_table_format(java_object: Any) -> None:

@@ -25,17 +25,19 @@ from lakebloom.index.arguments import kind_of
 from lakebloom.index.current_table import delta_record, iceberg_record
 from lakebloom.spark.conf import is_case_sensitive
 from lakebloom.spark.error_cause import cause
-from lakebloom.spark.sources.classic import classic_scan
+from lakebloom.spark.sources.catalog_tables import quoted
+from lakebloom.spark.sources.classic import classic_scan, innermost_plan
 from lakebloom.spark.sources.connect import connect_scan
 from lakebloom.spark.sources.file_scan import DEFAULT_FORMAT
+from lakebloom.spark.sources.iceberg_tables import connector_record
 from lakebloom.spark.sources.listing import reachable
 from lakebloom.spark.sources.reader_conf import session_values
 from lakebloom.storage.uri import normalise, to_local_path
-from lakebloom.store.records import CatalogRecord, TableRecord
+from lakebloom.store.records import CatalogRecord, SnapshotRecord, TableRecord
 from lakebloom.tables.formats.iceberg.named import iceberg_source
 from lakebloom.tables.formats.logs import has_delta_log
 from lakebloom.tables.formats.recognise import TABLE_FORMATS, owned_by
-from lakebloom.tables.listing.glob import escape
+from lakebloom.tables.listing.glob import escape, fixed_part
 from lakebloom.tables.listing.listing import list_files
 from lakebloom.tables.reader_settings import recorded, with_options
 
@@ -53,6 +55,7 @@ _EXTENSION = re.compile(r"\.(avro|csv|json|orc|txt|xml)\b", re.IGNORECASE)
 _READERS = {"avro": 'format("avro").load', "csv": "csv", "json": "json", "orc": "orc", "txt": "text", "xml": "xml"}
 _PARQUET_MAGIC = (b"PAR1", b"PARE")
 _FILES_LOOKED_AT = 10
+_SESSION_CATALOG = "spark_catalog"
 _PATH_OPTIONS = frozenset({"path", "paths"})
 _SECRET_OPTION = re.compile(r"^(spark\.hadoop\.)?fs\.|secret|password|passphrase|token|credential|key", re.IGNORECASE)
 
@@ -101,6 +104,9 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
                 hint=_FILES,
             )
         _require_same_kind(spark, frame)
+        iceberg_table = None if is_connect(spark) else connector_record(spark, innermost_plan(frame), options or {})
+        if iceberg_table is not None:
+            return iceberg_table
         # Connect notices only here that there is nothing to read.
         schema_json = frame.schema.json()
         scan = connect_scan(spark, frame) if is_connect(spark) else classic_scan(frame)
@@ -169,6 +175,8 @@ def _described(spark: SparkSession, name: str) -> tuple[str | None, str | None]:
     if not is_connect(spark):
         session: Any = spark
         state = session._jsparkSession.sessionState()
+        if state.catalogManager().currentCatalog().name() != _SESSION_CATALOG:
+            return None, None  # the name means a table of another catalog, which has no Delta tables
         named = state.sqlParser().parseTableIdentifier(name)
         # Not through SQL: that looks for the provider, which a session without Delta does not have.
         if not state.catalog().isTempView(named) and state.catalog().tableExists(named):
@@ -200,10 +208,23 @@ def load(spark: SparkSession, path: str, format: str) -> DataFrame:
 
 def reopened(spark: SparkSession, table: TableRecord) -> DataFrame | str:
     """Return a recorded table as a DataFrame, path or name. Raises the errors of ``resolve``."""
+    if table.snapshot is not None:
+        return _named_again(table, table.snapshot)
     if table.name is not None:
         return table.name
     with _translated(table.locations[0] if table.locations else None, table.format):
         return spark.read.format(table.format).options(**table.options).load(list(table.locations))
+
+
+def _named_again(table: TableRecord, known: SnapshotRecord) -> str:
+    """Return a table with a log as a source that means the same."""
+    if table.catalog is not None:
+        return quoted(table.catalog.name)
+    if known.catalog is not None:
+        return known.catalog
+    if known.fixed and known.metadata is not None:
+        return known.metadata
+    return f"{known.format}.`{fixed_part(table.locations[0]).replace('`', '``')}`"
 
 
 def _looks_like_path(text: str) -> bool:

@@ -68,7 +68,8 @@ final class Iceberg {
         return isIncremental || isMetadata(found.table) || !found.readsDataFiles() ? null : found;
     }
 
-    private static boolean isMetadata(Object table) {
+    /** Whether a table shows the metadata of another. */
+    static boolean isMetadata(Object table) {
         for (Class at = table.getClass(); at != null; at = at.getSuperclass()) {
             if (at.getName().equals(PACKAGE + "BaseMetadataTable")) {
                 return true;

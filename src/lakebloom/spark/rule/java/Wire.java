@@ -196,6 +196,15 @@ public final class Wire {
         public String[][] tables;
     }
 
+    /** A table of Iceberg's connector as a source. */
+    public static final class IcebergSource {
+        public String metadata;
+        public String directory;
+        public boolean isFixed;
+        public String[] name;
+        public String part;
+    }
+
     public static final class CatalogTable {
         public String location;
         public String provider;

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from lakebloom.errors import InvalidArgumentError, NotFoundError, StorageError
+from lakebloom.errors import InvalidArgumentError, NotFoundError, StorageError, UnsupportedSourceError
 from lakebloom.storage.uri import from_decoded
 from lakebloom.tables.formats.iceberg.library import require_pyiceberg
 from lakebloom.tuning import KEPT_LOGS
@@ -13,7 +13,7 @@ from lakebloom.tuning import KEPT_LOGS
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
-__all__ = ["forget_catalogs", "has_catalog", "metadata_of"]
+__all__ = ["forget_catalogs", "has_catalog", "metadata_of", "metadata_without_session"]
 
 _HINT = "pyiceberg finds catalogs in ~/.pyiceberg.yaml and in variables such as PYICEBERG_CATALOG__NAME__URI"
 
@@ -53,6 +53,22 @@ def metadata_of(name: str) -> str:
             hint=_HINT,
         ) from error
     return from_decoded(found.metadata_location)
+
+
+def metadata_without_session(name: tuple[str, ...]) -> str:
+    """Return where the newest metadata of a table of Spark's session is, if pyiceberg has a catalog of the same name.
+
+    Raises UnsupportedSourceError where only a session can be asked, and the errors of ``metadata_of``.
+    """
+    joined = ".".join(name)
+    if not any("." in part for part in name) and has_catalog(joined):
+        return metadata_of(joined)
+    raise UnsupportedSourceError(
+        f"only the catalog {name[0]} of a Spark session knows the newest version of the Iceberg table {joined}",
+        found="no Spark session",
+        hint=f"use Lakebloom(spark, ...) with a session that has this catalog; or configure a catalog {name[0]} for "
+        "pyiceberg, which is then asked without Spark",
+    )
 
 
 def forget_catalogs() -> None:

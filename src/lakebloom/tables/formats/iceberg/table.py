@@ -1,9 +1,10 @@
 """An Iceberg table: its newest version, and those before it.
 
-A table is given by its directory, by a metadata file, which then is the only one that counts, or by its name in a
-catalog of pyiceberg, as catalog.namespace.table. The newest metadata is asked for each time: from a catalog by its own
-request; in a directory of Hadoop's by looking for the next number, and otherwise by listing the metadata. A file that
-was read is not read again.
+A table is given by its directory, by a metadata file, which then is the only one that counts, by its name in a catalog
+of pyiceberg, as catalog.namespace.table, or by its name in a catalog of Spark's session. The newest metadata is asked
+for each time: from a catalog by its own request; in a directory of Hadoop's by looking for the next number, and in any
+other by listing the metadata. Only the caller can ask a session, and then says where the newest metadata is. A file
+that was read is not read again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from lakebloom.errors import DataFileError, InvalidArgumentError, NotFoundError,
 from lakebloom.locks import new_lock
 from lakebloom.storage.uri import from_decoded
 from lakebloom.tables.file_identity import is_object, is_reachable, is_same
-from lakebloom.tables.formats.iceberg.catalogs import metadata_of
+from lakebloom.tables.formats.iceberg.catalogs import metadata_of, metadata_without_session
 from lakebloom.tables.formats.iceberg.locate import folder_state, newest_metadata, next_versions
 from lakebloom.tables.formats.iceberg.manifests import read_entries, read_manifest_list
 from lakebloom.tables.formats.iceberg.metadata import read_metadata
@@ -48,9 +49,11 @@ class Source(NamedTuple):
     directory: str = ""
     metadata: str = ""
     catalog: str = ""
+    session: tuple[str, ...] = ()
+    """The name of a table in a catalog of Spark's session, the catalog first."""
 
     def __str__(self) -> str:
-        return self.directory or self.metadata or self.catalog
+        return self.directory or self.metadata or self.catalog or ".".join(self.session)
 
 
 class IcebergTable:
@@ -72,21 +75,23 @@ class IcebergTable:
         self._kept: _Kept | None = None
         self._entries: dict[str, tuple[ListedFile, ...]] = {}
 
-    def newest(self) -> IcebergSnapshot:
+    def newest(self, told: str = "") -> IcebergSnapshot:
         """Return the current snapshot with the current schema; the same object as long as nothing is newer.
+
+        ``told`` is where the newest metadata of a table of Spark's session is, as the session just said.
 
         Its manifests are read: a writer who expires snapshots may remove them at any time. Raises NotFoundError where
         there is no table, UnsupportedSourceError for one that cannot be read, and DataFileError for damaged metadata.
         """
-        return self._newest(lambda snapshot: len(snapshot.data_files))
+        return self._newest(lambda snapshot: len(snapshot.data_files), told)
 
-    def at(self, version: int) -> IcebergSnapshot:
+    def at(self, version: int, told: str = "") -> IcebergSnapshot:
         """Return a snapshot by its id, with the schema that it had. Raises NotFoundError."""
-        return self._at(self._newest(), version)
+        return self._at(self._newest(told=told), version)
 
-    def at_timestamp(self, timestamp_ms: int) -> IcebergSnapshot:
+    def at_timestamp(self, timestamp_ms: int, told: str = "") -> IcebergSnapshot:
         """Return the snapshot that was the current one at a time. Raises NotFoundError where there was none yet."""
-        newest = self._newest()
+        newest = self._newest(told=told)
         return self._at(newest, snapshot_at(newest.metadata, timestamp_ms))
 
     def pinned(self, metadata_uri: str, version: int) -> IcebergSnapshot:
@@ -115,13 +120,15 @@ class IcebergTable:
             hint="a version of an Iceberg table is the id of a snapshot that was not expired",
         )
 
-    def _newest(self, use: Callable[[IcebergSnapshot], object] = lambda snapshot: None) -> IcebergSnapshot:
+    def _newest(
+        self, use: Callable[[IcebergSnapshot], object] = lambda snapshot: None, told: str = ""
+    ) -> IcebergSnapshot:
         """Return the current snapshot after it was used; that of the next version if files are removed meanwhile."""
         before, failed = "", 0
         while True:
             with self._lock:
                 kept = self._kept
-            found = self._find(None if before else kept)
+            found = _Found(told) if told else self._find(None if before else kept)
             try:
                 snapshot = self._described(kept, found).snapshot
                 use(snapshot)
@@ -147,6 +154,8 @@ class IcebergTable:
 
     def _find(self, kept: _Kept | None) -> _Found:
         """Return where the newest metadata is."""
+        if self.source.session:
+            return _Found(metadata_without_session(self.source.session))
         if self.source.catalog:
             return _Found(metadata_of(self.source.catalog))
         if self.source.metadata:
