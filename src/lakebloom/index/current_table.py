@@ -3,7 +3,7 @@
 The owner of a path is the file system. The owner of a catalog table is the catalog, which only Spark can query; without
 Spark it is what the catalog said when the index was built or refreshed (docs/LOOKUPS.md). The owner of a table with a
 log is the log alone. The log of an Iceberg table in a catalog of Spark's session begins where that catalog says: the
-session is asked each time, and without one nothing is assumed.
+session tells it each time, and without one nothing is assumed.
 """
 
 from __future__ import annotations
