@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from tests.spark.iceberg_catalog import COW, MOR, Catalog
 from tests.spark.iceberg_connector import catalog_session
+from tests.spark.iceberg_joins import filters, joins
 from tests.spark.iceberg_oddities import oddities
-from tests.spark.iceberg_plans import joins, plans
+from tests.spark.iceberg_plans import plans
 from tests.spark.iceberg_sources import sources
 from tests.spark.iceberg_unknown import let_names_change, unknown
 
@@ -220,6 +221,7 @@ PARTS: dict[str, Callable[[Catalog], None]] = {
         plans,
         oddities,
         joins,
+        filters,
         sources,
         unknown,
     )
