@@ -58,6 +58,9 @@ class Cases:
             "scans": [] if last is None else [[scan.files, scan.files_kept, scan.files_read] for scan in last.scans],
             "explained": [[scan.files, scan.files_skipped] for scan in report.scans],
             "reasons": [[reason.value for reason in scan.reasons] for scan in report.scans],
+            "unpruned": [[join.reason.value for join in scan.joins] for scan in report.scans],
+            "filters": [[each.side, each.reason.value if each.reason else "filtered"] for each in report.joins],
+            "passed": [] if last is None else [[join.rows, join.rows_passed] for join in last.joins],
         }
 
     def note(self, name: str, **facts: Any) -> None:

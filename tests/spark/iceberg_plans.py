@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lakebloom.errors import LakebloomError
 from tests.spark.iceberg_cases import splits_read
 
 if TYPE_CHECKING:
     from tests.spark.iceberg_catalog import Catalog
 
-__all__ = ["joins", "plans"]
+__all__ = ["plans"]
 
 
 def plans(catalog: Catalog) -> None:
@@ -106,21 +105,3 @@ def _cached(catalog: Catalog, table: str) -> None:
     cases.sql("beside the cache", f"SELECT * FROM {table} WHERE k = 1")
     cases.sql("all beside the cache", f"SELECT * FROM {table}")
     part.unpersist()
-
-
-def joins(catalog: Catalog) -> None:
-    """Joins leave all files of an Iceberg table, and say nothing wrong."""
-    table = catalog.create("joined")
-    spark, lake = catalog.spark, catalog.lake
-    keys = spark.createDataFrame([(25,), (1,)], "k INT")
-    catalog.cases.same("keys", lambda: spark.table(table).join(keys, "k"))
-    catalog.cases.same("keys and a condition", lambda: spark.table(table).where("k = 25").join(keys, "k"))
-    try:
-        lake.prune_join(spark.table(table), keys, "k")
-    except LakebloomError as error:
-        catalog.cases.note("prune_join", same=error.code == "UNSUPPORTED_SOURCE", rows=str(error))
-    stream = spark.readStream.table(table).where("k = 25")
-    started = stream.writeStream.format("memory").queryName("streamed").trigger(availableNow=True).start()
-    started.awaitTermination()
-    streamed = spark.table("streamed").count()
-    catalog.cases.note("stream", same=streamed == spark.table(table).where("k = 25").count(), rows=streamed)

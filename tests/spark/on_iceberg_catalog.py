@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from tests.spark.iceberg_catalog import COW, MOR, Catalog
 from tests.spark.iceberg_connector import catalog_session
+from tests.spark.iceberg_joins import filters, joins
 from tests.spark.iceberg_oddities import oddities
-from tests.spark.iceberg_plans import joins, plans
+from tests.spark.iceberg_plans import plans
 from tests.spark.iceberg_sources import sources
 from tests.spark.iceberg_unknown import let_names_change, unknown
 
@@ -77,8 +78,11 @@ def versions(catalog: Catalog) -> None:
     catalog.spark.sql(f"DELETE FROM {table} WHERE k = 25")
     catalog.append("versions", 0)
     catalog.spark.sql(f"INSERT INTO {table}.branch_side SELECT k, 'side', d, f, n, p FROM {table} WHERE k = 1")
+    when = catalog.spark.sql(f"SELECT committed_at FROM {table}.snapshots WHERE snapshot_id = {first}").collect()[0][0]
+    at_ms = round(when.timestamp() * 1000)
     for name, place in (
         ("newest", table), ("then", f"{table} VERSION AS OF {first}"), ("tag", f"{table} VERSION AS OF 'old'"),
+        ("at", f"{table} TIMESTAMP AS OF '{when}'"),
         ("branch", f"{table} VERSION AS OF 'side'"), ("branch by name", f"{table}.branch_side"),
     ):  # fmt: skip
         for condition in ("k = 25", "k = 1", "s = 'side'"):
@@ -90,6 +94,9 @@ def versions(catalog: Catalog) -> None:
         f"SELECT * FROM {table} VERSION AS OF {first} AS a JOIN {table} AS b ON a.p = b.p WHERE a.k = 25 AND b.k = 1",
     )
     catalog.cases.same("option", lambda: catalog.spark.read.option("snapshot-id", first).table(table).where("k = 25"))
+    for option, value in {"as-of-timestamp": at_ms, "timestampAsOf": str(when)}.items():
+        reader = catalog.spark.read.option(option, value)
+        catalog.cases.same(option, lambda reader=reader: reader.table(table).where("k = 25"))  # type: ignore[misc]
     place = f"{catalog.home}/ware house/db/versions"
     catalog.cases.same("by path", lambda: catalog.spark.read.format("iceberg").load(place).where("k = 25"))
     ids = catalog.snapshots("versions")
@@ -220,6 +227,7 @@ PARTS: dict[str, Callable[[Catalog], None]] = {
         plans,
         oddities,
         joins,
+        filters,
         sources,
         unknown,
     )

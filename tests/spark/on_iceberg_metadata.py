@@ -14,6 +14,8 @@ from tests.index.laws.test_iceberg import History
 from tests.spark.iceberg_cases import Cases
 from tests.spark.iceberg_connector import session, table_frame
 
+SQL = {"int": "INT", "long": "BIGINT", "string": "STRING"}
+
 
 def main(home: str, seeds: str, steps: str) -> None:
     """Follow histories: a seed is a number and the version of the format, as 3v2."""
@@ -71,6 +73,16 @@ def _compare(cases: Cases, table: History, number: int, snapshot: int | None, ra
     cases.same_or_refused(
         f"{number} {where} {condition}", lambda: table_frame(cases.spark, file, snapshot).where(condition)
     )
+    if number % 2 == 0:
+        keys = cases.spark.sql(
+            f"VALUES (CAST({'NULL' if value is None else repr(value)} AS {SQL[column.kind]})) AS t(x)"
+        )
+
+        def joined() -> Any:
+            table = table_frame(cases.spark, file, snapshot)
+            return table.join(keys, table[f"`{column.name}`"].eqNullSafe(keys.x))
+
+        cases.same_or_refused(f"{number} {where} joined by {column.name}", joined)
 
 
 if __name__ == "__main__":

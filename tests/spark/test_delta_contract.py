@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakebloom import Lakebloom
+from lakebloom.predicate.reasons import Reason
 from lakebloom.spark.jvm import java_class
 from lakebloom.spark.versions import frame_of
 from tests.index.delta_lake import DeltaIndexes, keys, plain_table
 from tests.spark.delta_classes import delta_classes
+from tests.spark.skipping.support import configured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from tests.tables.formats.delta.hand_table import HandTable
+
+SHUFFLED = {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.lakebloom.join.minBytes": "0"}
 
 
 class Reads:
@@ -178,12 +182,48 @@ def test_a_plain_index_is_not_used_for_a_delta_table_and_the_other_way_round(rea
     assert name_of(reads.planned(plain)) == "InMemoryFileIndex"
 
 
-def test_joins_keep_all_files(reads: Reads, lake: Lakebloom) -> None:
-    small = reads.spark.createDataFrame([(25,)], "k bigint").cache()
-    small.count()
+def test_joins_skip_files_that_hold_no_key_of_the_other_side(reads: Reads, lake: Lakebloom) -> None:
+    small = reads.spark.createDataFrame([(25,)], "k bigint")
     joined = reads.frame(reads.location()).join(small, "k")
     assert [row.k for row in joined.collect()] == [25]
-    assert "LakebloomDeltaFileIndex" not in joined._jdf.queryExecution().optimizedPlan().toString()
+    assert name_of(reads.planned(joined)) == "LakebloomDeltaFileIndex"
+    assert kept(reads.planned(joined)) == ["f 2.parquet"]
+    reads.table.commit(reads.table.add("new.parquet", keys(25, 99)))
+    again = reads.frame(reads.location()).join(small, "k")
+    assert [row.k for row in again.collect()] == [25, 25]
+    assert kept(reads.planned(again)) == ["f 2.parquet", "new.parquet"]
+    renamed = reads.frame(reads.location(mapped("user", "k"), "name"), "user bigint")
+    assert kept(reads.planned(renamed.join(small, renamed.user == small.k))) == ["f 2.parquet", "new.parquet"]
+    both = reads.frame(reads.location()).where("k IN (5, 25)").join(small, "k")
+    assert [row.k for row in both.collect()] == [25, 25]
+    last = lake.last_query()
+    assert last is not None
+    assert [(scan.files, scan.files_kept, scan.files_read) for scan in last.scans] == [(5, 2, 2)]
+    assert kept(reads.planned(both)) == ["f 2.parquet", "new.parquet"]
+    assert lake.explain(both).scans[0].files_kept == 2
+    left = small.join(reads.frame(reads.new("files.TahoeBatchFileIndex", reads.location())), "k")
+    assert left.count() == 2  # no read of a query: all files
+    assert "Lakebloom" not in left._jdf.queryExecution().optimizedPlan().toString()
+
+
+def test_a_join_filter_knows_every_file_that_is_read(reads: Reads, lake: Lakebloom) -> None:
+    reads.indexes.create("k", replace=True, global_filter=True)
+    lake.enable()
+    other = reads.spark.range(0, 1000, 1, 2).selectExpr("id AS k")
+    with configured(reads.spark, SHUFFLED):
+        query = other.join(reads.frame(reads.location()), "k")
+        assert query.count() == 40
+        (join,) = lake.explain(query).joins
+        assert (join.side, join.reason) == ("left", None)
+        last = lake.last_query()
+        assert last is not None
+        assert [figures.rows_passed < 100 for figures in last.joins] == [True]
+        reads.table.commit(reads.table.add("new.parquet", keys(900)))
+        query = other.join(reads.frame(reads.location()), "k")
+        assert query.count() == 41
+        assert [join.reason for join in lake.explain(query).joins] == [Reason.STALE_FILTER]
+        added_again = other.join(reads.frame(reads.location(mapped("k", "col-1"), "name")), "k")
+        assert [join.reason for join in lake.explain(added_again).joins] == [Reason.READ_DIFFERS]
 
 
 def test_a_delta_of_another_shape_reads_everything(reads: Reads, lake: Lakebloom) -> None:

@@ -22,7 +22,7 @@ pytestmark = [
 ]
 PARTS = (
     "conditions", "writes", "versions", "columns", "partitions", "maintenance", "old_format", "plans", "oddities",
-    "joins", "sources", "unknown",
+    "joins", "filters", "sources", "unknown",
 )  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def test_indexes_change_no_result(found: dict[str, Any], part: str) -> None:
     assert [name for name, case in found[part].items() if not case["same"]] == []
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", [part for part in PARTS if part != "filters"])  # which read other files as well
 def test_counts_are_those_of_the_connector(found: dict[str, Any], part: str) -> None:
     """What last_query says was read is what Iceberg's readers opened; files that are read in full have one split."""
     for name, case in found[part].items():
@@ -56,7 +56,8 @@ SKIPPED = {
     "writes": {"mor 0 k IN (7, 25)": (4, 2), "cow 1 k = 1": (1, 0), "vectors 0 k IN (7, 25)": (4, 2)},
     "versions": {
         "newest k = 25": (5, 2), "then k = 25": (4, 1), "tag k = 25": (4, 1), "branch k = 1": (3, 2),
-        "branch by name k = 25": (4, 1), "option": (4, 1), "by path": (5, 2),
+        "branch by name k = 25": (4, 1), "option": (4, 1), "by path": (5, 2), "at k = 25": (4, 1),
+        "as-of-timestamp": (4, 1), "timestampAsOf": (4, 1),
     },
     "columns": {
         "renamed: key = 25": (4, 1), "added: k = 25": (4, 4), "filled: key = 25": (4, 1), "widened: key = 25": (4, 1),
@@ -74,7 +75,13 @@ SKIPPED = {
         "paths 3": (6, 1), "mixed k = 25": (6, 3), "taken over": (4, 1), "taken over again 72": (4, 4),
         "UTC n = TIMESTAMP_NTZ '2024-01-01 07:00:00'": (4, 1),
     },
-    "joins": {"keys and a condition": (4, 1), "keys": (4, 4)},
+    "joins": {
+        "keys": (4, 1), "keys and a condition": (4, 1), "keys of a struct": (4, 1), "values": (4, 1), "in": (4, 1),
+        "one value": (4, 1), "right": (4, 1), "anti": (4, 1), "nulls": (4, 1), "grouped": (4, 1), "all rows": (4, 4),
+        "no index": (4, 4), "cached": (4, 4), "prune_join above": (4, 1), "deleted and new": (5, 2), "then": (4, 1),
+        "renamed": (5, 2),
+    },
+    "filters": {},
     "sources": {"ice query": (3, 1), "hive query": (3, 1)},
     "unknown": {"all there": (4, 1)},
 }  # fmt: skip
@@ -109,7 +116,43 @@ def test_what_is_no_read_is_left_alone(found: dict[str, Any]) -> None:
         for number in (0, 2, 3):  # DELETE and UPDATE: Iceberg's bounds decide alone
             assert all(files == kept for files, kept in writes[f"{mode} write {number}"]), writes
             assert writes[f"{mode} write {number}"], writes
-    assert "Iceberg" in found["joins"]["prune_join"]["rows"]
+
+
+def test_joins_that_skip_nothing_say_why(found: dict[str, Any]) -> None:
+    reasons = {name: case["unpruned"][0] for name, case in found["joins"].items() if "unpruned" in case}
+    assert {name: reasons[name] for name in ("all rows", "full", "computed", "limited", "cached")} == {
+        "all rows": ["JOIN_NOT_SAFE"],
+        "full": ["JOIN_NOT_SAFE"],
+        "computed": ["KEY_COMPUTED"],
+        "limited": ["NEEDS_ALL_ROWS"],
+        "cached": ["KEYS_AT_RUN_TIME"],
+    }
+    assert set(reasons["table"]) == {"KEYS_AT_RUN_TIME"}
+    assert reasons["no index"] == []
+
+
+def test_a_join_filter_knows_every_file_that_is_read(found: dict[str, Any]) -> None:
+    cases = {name: case for name, case in found["filters"].items() if "filters" in case}
+    left = {name: [reason for side, reason in case["filters"] if side == "left"] for name, case in cases.items()}
+    filtered = [name for name, reasons in left.items() if reasons == ["filtered"]]
+    assert filtered == [
+        "inner", "text", "semi", "condition", "deleted", "new file not read", "then", "refreshed", "renamed",
+        "rewritten and refreshed",
+    ]  # fmt: skip
+    for name in filtered:
+        ((rows, passed),) = cases[name]["passed"]
+        assert passed < rows / 10 or rows <= 100, name
+    assert {
+        name: left[name] for name in ("left", "anti", "new file", "rewritten", "old files", "another", "widened")
+    } == {
+        "left": ["JOIN_NOT_SAFE"],
+        "anti": ["JOIN_NOT_SAFE"],
+        "new file": ["STALE_FILTER"],
+        "rewritten": ["STALE_FILTER"],
+        "old files": ["STALE_FILTER"],
+        "another": ["READ_DIFFERS"],
+        "widened": [],
+    }
 
 
 def test_sources_are_found_again_by_who_knows_their_newest_version(found: dict[str, Any]) -> None:

@@ -170,6 +170,8 @@ class Queries(Maintaining, Reading, Erasing):
         log line. Use it for joins that drop rows of ``indexed`` without a match: inner, semi, and the outer and anti
         joins that keep all rows of ``small``.
 
+        For a Delta or Iceberg table the keys become a condition of ``indexed``: its files are skipped after ``enable``.
+
         On Spark Connect, ``indexed`` must be a table, a path or ``lake.read`` without further operations; ``read``
         reads it again with the keys as a condition.
         """

@@ -82,12 +82,13 @@ def pruned_by_keys(
         some = small.select(column).where(small[column].isNotNull()).distinct().limit(settings.join_max_keys + 1)
         pruned = skipping.without_partners(indexed, column, some)
         if not isinstance(pruned, Reason):
-            indexed = pruned
+            if pruned.is_condition and not skipping.installed:
+                LOG.warning("prune_join on %s: files of a Delta or Iceberg table are skipped after enable()", column)
+            indexed = pruned.frame
         elif pruned in (Reason.NO_MATCHING_INDEX, Reason.UNSUPPORTED_TABLE):
             raise UnsupportedSourceError(
                 f"no index can find the files with the keys of {column}",
-                found=", ".join(indexed.inputFiles()[:1])
-                or "a frame that reads no files, or an Iceberg table, which joins read in full",
+                found=", ".join(indexed.inputFiles()[:1]) or "a frame that reads no files",
                 hint="index this column; the frame may filter, project and group by it, and must have it in the type "
                 "of the other side's, or in one that holds all of its values",
             )

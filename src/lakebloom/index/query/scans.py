@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from lakebloom.predicate.prune.unit_filters import BoolArray
     from lakebloom.store.records import SnapshotRecord, TableRecord
 
-__all__ = ["IcebergTable", "PrunedFiles", "Reading", "ScanPruner", "Unanswered", "why_not"]
+__all__ = ["IcebergTable", "PrunedFiles", "Reading", "ScanPruner", "Unanswered", "is_temporal", "why_not"]
 
 LOG = logging.getLogger("lakebloom")
 _REST_S = 30.0
@@ -363,7 +363,7 @@ def _pruned_version(name: str, snapshot: Snapshot, reading: Reading, version: Ta
     found = {column for column in map(resolver(snapshot, version), columns(reading.predicate)) if column is not None}
     if not found:
         return Unanswered(name, Reason.NO_USABLE_PREDICATE)
-    temporal = (column.path in found for column in snapshot.commit.config.columns if _is_temporal(column.type))
+    temporal = (column.path in found for column in snapshot.commit.config.columns if is_temporal(column.type))
     if any(temporal) and reading.reads_other_times([snapshot.commit.table]):
         return Unanswered(name, Reason.READ_DIFFERS, _differences(snapshot.commit.table, reading))
     before = _bytes_read(snapshot)
@@ -376,7 +376,8 @@ def _pruned_version(name: str, snapshot: Snapshot, reading: Reading, version: Ta
     )
 
 
-def _is_temporal(column_type: str) -> bool:
+def is_temporal(column_type: str) -> bool:
+    """Tell whether values of a type are dates or times, which readers may read as other ones."""
     return spark_type(column_type).kind in TEMPORAL
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from lakebloom.errors import IndexStateError, StaleIndexError
 from lakebloom.index.query.explain import Note
 from lakebloom.index.query.pruning import resolver
-from lakebloom.index.query.scans import PrunedFiles, Unanswered, why_not
+from lakebloom.index.query.scans import PrunedFiles, Unanswered, is_temporal, why_not
 from lakebloom.index.timeout import within
 from lakebloom.predicate.reasons import Reason
 from lakebloom.spark.joins import filter_words
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from lakebloom.index.query.scans import Reading, ScanPruner
     from lakebloom.index.settings import Settings
     from lakebloom.index.snapshot import Snapshot
+    from lakebloom.store.records import TableRecord
     from lakebloom.tables.columns import ColumnPath
 
 __all__ = ["LOG", "Callback", "JoinCallback", "PruneCallback"]
@@ -185,8 +186,14 @@ class JoinCallback(Callback[JoinRequest]):
             return JoinFilesReply(fingerprint=snapshot.fingerprint, files=files, after=after)
         if request.known != snapshot.fingerprint:
             return _refused(Reason.STALE_FILTER)  # refreshed since, so that other files may be missing
-        missing = [spark_file(*file) for file in request.missing]
-        found = self._filters.of(snapshot, request.column, [*missing, *self._filters.changed(snapshot)], settings)
+        version = request.table(snapshot.commit.table)
+        if version is None:
+            missing = [spark_file(*file) for file in request.missing]
+            found = self._filters.of(snapshot, request.column, [*missing, *self._filters.changed(snapshot)], settings)
+        elif request.missing:
+            return _refused(Reason.STALE_FILTER)  # the log knows what their rows are, and only its reader applies it
+        else:
+            found = self._filters.of(snapshot, request.column, [], settings, version)
         return JoinFilterReply(
             fingerprint=found.fingerprint,
             words=None if request.filter == found.fingerprint else filter_words(found.filter).astype("<i4").tobytes(),
@@ -206,8 +213,27 @@ def _column_type(snapshot: Snapshot, reading: Reading, column: ColumnPath) -> st
     """Return the type of a column; None if the query does not read exactly the values that were indexed."""
     if why_not(snapshot.commit.table, reading) is not None:
         return None
+    version = reading.table(snapshot.commit.table)
+    if version is not None:
+        return _logged_type(snapshot, reading, version, column)
     schema, found = reading.read_schema([snapshot.commit.table]), resolver(snapshot)(column)
     types = [known.type for known in snapshot.commit.config.columns if known.path == found]
     if len(types) != 1 or not schema.reads_as(column, types[0]) or schema.has_default(column):
         return None
     return types[0]
+
+
+def _logged_type(snapshot: Snapshot, reading: Reading, version: TableRecord, column: ColumnPath) -> str | None:
+    """Return the type of a column of a table with a log, in the version that is read; None as ``_column_type`` does.
+
+    Columns are known by what files call them. Where files lack the column, its default is read, and is not indexed.
+    """
+    schema = version.schema
+    path = schema.names.find(column)
+    found = None if path is None else resolver(snapshot, version)(path)
+    types = [known.type for known in snapshot.commit.config.columns if known.path == found]
+    if path is None or len(types) != 1 or schema.types[path] != types[0]:
+        return None
+    has_default = path in schema.initial_defaults or path[0] in schema.defaults
+    other_times = is_temporal(types[0]) and reading.reads_other_times([snapshot.commit.table])
+    return None if has_default or other_times else types[0]

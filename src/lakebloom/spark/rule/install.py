@@ -6,7 +6,7 @@ only then calls ``PruneCallback``. Whatever goes wrong on either side, the query
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lakebloom.errors import UnsupportedSessionError
 from lakebloom.index.current_table import places_of
@@ -57,6 +57,14 @@ def require_classic(spark: SparkSession | None) -> SparkSession:
             hint='read with spark.read.format("lakebloom"), the data source, which skips files on Spark Connect too',
         )
     return spark
+
+
+class WithoutPartners(NamedTuple):
+    """A frame that reads fewer files, because they hold no key of another."""
+
+    frame: DataFrame
+    is_condition: bool
+    """Whether the keys are a condition: then the rule skips the files when the query is planned."""
 
 
 class Skipping:
@@ -125,12 +133,15 @@ class Skipping:
         plan = execution.optimizedPlan()
         return tuple(map(_join_report, parse(self.rule.describeJoins(plan), list[DescribedJoin])))
 
-    def without_partners(self, frame: DataFrame, column: str, keys: DataFrame) -> DataFrame | Reason:
+    def without_partners(self, frame: DataFrame, column: str, keys: DataFrame) -> WithoutPartners | Reason:
         """Return a frame without the files that hold none of the keys, the one column of another; or why it stays."""
-        pruned = self.rule.prunedByKeys(frame._jdf.queryExecution(), column, keys._jdf.queryExecution())
+        execution = frame._jdf.queryExecution()
+        pruned = self.rule.prunedByKeys(execution, column, keys._jdf.queryExecution())
         if isinstance(pruned, str):
             return Reason.of_unknown(pruned)
-        return frame_of(frame, pruned)
+        below = [pruned.children().apply(i) for i in range(pruned.children().size())]
+        is_condition = len(below) == 1 and below[0].fastEquals(execution.analyzed())
+        return WithoutPartners(frame_of(frame, pruned), is_condition)
 
     def last_query(self) -> LastQuery | None:
         """Return what the scans of the last query counted; None before the first."""

@@ -26,7 +26,8 @@ final class FileScan extends Scan {
     }
 
     FileIndex location() {
-        return files.location();
+        LakebloomFileIndex decided = decided(); // behind a list of Delta's own kind, too
+        return decided == null ? files.location() : decided;
     }
 
     LakebloomFileIndex decided() {
@@ -52,17 +53,13 @@ final class FileScan extends Scan {
         return isDelta();
     }
 
-    boolean isDecidedOnce() {
-        return isDelta(); // its list must stay one of Delta's own
-    }
-
     Seq listed() {
         FileIndex listing = listing();
         return isDelta() ? Delta.files().listed(listing) : listing.listFiles(partitionFilters(), Scala.nothing());
     }
 
     LogicalPlan with(LakebloomFileIndex kept) throws Exception {
-        return Copies.withLocation(logical, isDelta() ? Delta.files().fewer(files.location(), kept) : kept);
+        return Copies.withLocation(logical, isDelta() ? Delta.files().fewer(listing(), kept) : kept);
     }
 
     String table() {

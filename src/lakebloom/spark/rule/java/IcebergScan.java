@@ -55,10 +55,6 @@ final class IcebergScan extends Scan {
         return true;
     }
 
-    boolean isDecidedOnce() {
-        return false;
-    }
-
     Seq listed() {
         return listing().listFiles(Scala.nothing(), Scala.nothing());
     }

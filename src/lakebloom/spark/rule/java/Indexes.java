@@ -40,25 +40,47 @@ final class Indexes {
         return names;
     }
 
-    /** Whether an index has filters for this column of the scan. */
+    /** Whether an index has filters for a column of this name in the table of a scan. */
     boolean cover(Scan scan, List column) {
-        String key = FileColumns.key(column);
+        return found(scan, FileColumns.key(column), false, false) != null;
+    }
+
+    /** Whether an index may have filters for this column: in a table with a log it may have had another name. */
+    boolean mayCover(Scan scan, List column) {
+        return cover(scan, column) || scan.isLogged() && found(scan, null, false, true) != null;
+    }
+
+    /** The name of an index with a global filter for a column of this name in the table of a scan; null if there is none. */
+    String withGlobalFilter(Scan scan, List column) {
+        return found(scan, FileColumns.key(column), true, false);
+    }
+
+    /** The name of an index with a global filter for some column, which may be this one under another name; null if there is none. */
+    String withSomeGlobalFilter(Scan scan) {
+        return scan.isLogged() ? found(scan, null, true, true) : null;
+    }
+
+    /** Whether there is an index of a table with a log at one of these places. */
+    boolean meetLogged(List roots) {
         for (Iterator it = all.iterator(); it.hasNext();) {
             Index index = (Index) it.next();
-            if (!index.isLogged && index.columns.contains(key) && index.meets(scan.roots())) {
+            if (index.isLogged && index.meets(roots)) {
                 return true;
             }
         }
         return false;
     }
 
-    /** The name of an index with a global filter for this column of the scan; null if there is none. */
-    String withGlobalFilter(Scan scan, List column) {
-        String key = FileColumns.key(column);
+    private String found(Scan scan, String key, boolean isGlobal, boolean isAny) {
+        List roots = null;
         for (Iterator it = all.iterator(); it.hasNext();) {
             Index index = (Index) it.next();
-            if (!index.isLogged && index.globals.contains(key) && index.meets(scan.roots())) {
-                return index.name;
+            Set columns = isGlobal ? index.globals : index.columns;
+            if (index.isLogged == scan.isLogged() && (isAny ? !columns.isEmpty() : columns.contains(key))) {
+                roots = roots == null ? scan.roots() : roots;
+                if (index.meets(roots)) {
+                    return index.name;
+                }
             }
         }
         return null;

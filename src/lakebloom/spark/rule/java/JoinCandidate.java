@@ -23,18 +23,21 @@ final class JoinCandidate {
     final int side;
     final AttributeReference key;
     /** The scan of the other side, and the column there. */
-    final FileScan scan;
+    final Scan scan;
     final List path;
     final String index;
+    /** Whether the index has a column of this name; in a table with a log it may have had another one. */
+    final boolean isNamed;
     /** Why the side must not, or need not, be filtered; null: it may. */
     final String reason;
 
-    private JoinCandidate(int side, AttributeReference key, FileScan scan, List path, String index, String reason) {
+    private JoinCandidate(int side, AttributeReference key, Scan scan, List path, String index, boolean isNamed, String reason) {
         this.side = side;
         this.key = key;
         this.scan = scan;
         this.path = path;
         this.index = index;
+        this.isNamed = isNamed;
         this.reason = reason;
     }
 
@@ -70,14 +73,16 @@ final class JoinCandidate {
             return;
         }
         // Where both sides read the same column of the same files every row passes.
-        FileScan scan = new FileScan(source.relation, null);
-        if (source.isSame(ValueSource.of(sides[side], key)) || !scan.listsPlainFiles() || !scan.isStored(source.column)) {
+        Scan scan = Scan.known(source.relation, null, indexes);
+        if (scan == null || source.isSame(ValueSource.of(sides[side], key)) || !scan.isStored(source.column)) {
             return;
         }
         List path = Collections.singletonList(source.column.name());
         String index = indexes.withGlobalFilter(scan, path);
+        boolean isNamed = index != null;
+        index = isNamed ? index : indexes.withSomeGlobalFilter(scan);
         if (index != null) {
-            found.add(new JoinCandidate(side, key, scan, path, index, whyNot(join, side, key)));
+            found.add(new JoinCandidate(side, key, scan, path, index, isNamed, whyNot(join, side, key)));
         }
     }
 

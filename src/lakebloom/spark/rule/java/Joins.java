@@ -23,6 +23,7 @@ final class Joins {
     static final long MAX_REMEMBERED = 1000;
     /** Of all filters together that Python need not send again. */
     static final long MAX_FILTER_BYTES = 128L << 20;
+    private final Object session;
     private final Callback python;
     private final FileLists known = new FileLists();
     private final Bounded filters = new Bounded(MAX_FILTER_BYTES);
@@ -30,7 +31,8 @@ final class Joins {
     /** Of all lakes of this process: each finds its own marks in a plan. */
     private static final AtomicLong COUNT = new AtomicLong();
 
-    Joins(Callback python) {
+    Joins(Object session, Callback python) {
+        this.session = session;
         this.python = python;
     }
 
@@ -64,7 +66,11 @@ final class Joins {
             if (described.filter == null) {
                 described.reason = candidate.reason == null ? refusal(candidate) : candidate.reason;
             }
-            report.add(described);
+            // Of a column with another name only Python knows whether the index has it.
+            boolean isKnown = candidate.reason == null && !"READ_DIFFERS".equals(described.reason);
+            if (described.filter != null || candidate.isNamed || isKnown) {
+                report.add(described);
+            }
         }
     }
 
@@ -113,7 +119,7 @@ final class Joins {
         reply.filter.index = candidate.index;
         reply.filter.column = String.join(".", candidate.path);
         done.put(mark, new Done(reply.filter, candidate.key.exprId().id()), 1);
-        return new JoinFilterPlan(candidate.scan.files.sparkSession(), side, candidate.key, reply.files.row(reply.words), reply.sql).filtered();
+        return new JoinFilterPlan(session, side, candidate.key, reply.files.row(reply.words), reply.sql).filtered();
     }
 
     /** What Python said: a reason, or the filter, how to test it, and the files whose keys it has. */
@@ -153,7 +159,7 @@ final class Joins {
             return reply;
         }
         list = known.updated(candidate.index, first.fingerprint, first.files, first.after, before);
-        reply.files = new FilteredFiles(candidate.scan.files.location(), list.files);
+        reply.files = new FilteredFiles(candidate.scan.location(), list.files);
         request.known = list.fingerprint;
         request.missing = reply.files.add();
         Words filter = (Words) filters.get(candidate.index);

@@ -67,7 +67,7 @@ final class KeyRows {
     }
 
     private static String shown(LogicalPlan plan) {
-        return plan instanceof LogicalRelation ? "a table" : plan.nodeName().endsWith("EvalPython") ? "a Python function" : plan.nodeName();
+        return plan instanceof LogicalRelation || Plans.isScan(plan) ? "a table" : plan.nodeName().endsWith("EvalPython") ? "a Python function" : plan.nodeName();
     }
 
     /** Whether a key is the element of a literal array. */

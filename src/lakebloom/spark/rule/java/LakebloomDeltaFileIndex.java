@@ -29,17 +29,23 @@ public final class LakebloomDeltaFileIndex extends TahoeFileIndexWithSnapshotDes
     }
 
     public Seq matchingFiles(Seq partitionFilters, Seq dataFilters) {
-        List all = Scala.list(prepared.matchingFiles(partitionFilters, dataFilters));
+        return Scala.seq(kept(decided, Scala.list(prepared.matchingFiles(partitionFilters, dataFilters))));
+    }
+
+    /** What a decision keeps of some files, after those that were made before. */
+    private List kept(LakebloomFileIndex decision, List all) {
+        boolean isFirst = !(decision.base() instanceof LakebloomFileIndex);
+        List files = isFirst ? all : kept((LakebloomFileIndex) decision.base(), all);
         List kept = new ArrayList();
-        LakebloomFileIndex.Count count = decided.newCount();
-        for (Iterator it = all.iterator(); it.hasNext();) {
+        LakebloomFileIndex.Count count = decision.newCount();
+        for (Iterator it = files.iterator(); it.hasNext();) {
             AddFile file = (AddFile) it.next();
             if (count.keeps(DeltaReads.status(prepared, file))) {
                 kept.add(file);
             }
         }
-        decided.note(count);
-        return Scala.seq(kept);
+        decision.note(count);
+        return kept;
     }
 
     public String[] inputFiles() {

@@ -49,14 +49,28 @@ public final class LakebloomFileIndex implements FileIndex {
         this.answers = result.answers;
         // A catalog lists slowly, so what is listed now serves the action that runs, and no later one.
         this.planned = base instanceof CatalogFileIndex ? ((CatalogFileIndex) base).filterPartitions(partitionFilters) : base;
-        boolean isDelta = Delta.isRead(base);
-        this.first = new Listing(isDelta ? Delta.files().listed(base) : planned.listFiles(partitionFilters, Scala.nothing()));
+        Seq prepared = prepared(base);
+        this.first = new Listing(prepared == null ? planned.listFiles(partitionFilters, Scala.nothing()) : prepared);
         this.first.kept = null;
         List names = new ArrayList();
         for (Iterator it = answers.iterator(); it.hasNext();) {
             names.add(((PruneResult.KeptFiles) it.next()).name);
         }
         this.label = String.join(", ", names) + ": " + first.keptFiles + " of " + first.files + " files, ";
+    }
+
+    /** The files that Delta prepared for a read, without those that were skipped already; null for any other list. */
+    private static Seq prepared(FileIndex base) {
+        if (Delta.isRead(base)) {
+            return Delta.files().listed(base);
+        }
+        LakebloomFileIndex below = base instanceof LakebloomFileIndex ? (LakebloomFileIndex) base : null;
+        Seq all = below == null ? null : prepared(below.base);
+        return all == null ? null : below.keptOf(all);
+    }
+
+    private Seq keptOf(Seq all) {
+        return new Listing(all).kept;
     }
 
     /** Counts files, one by one, and tells which of them are kept. */

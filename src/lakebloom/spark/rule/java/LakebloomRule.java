@@ -46,7 +46,7 @@ public final class LakebloomRule extends Rule {
     public LakebloomRule(Object session, BiFunction python, BiFunction joins, String secret) {
         this.session = session;
         this.pruning = new Pruning(new Callback(python, secret));
-        this.joins = new Joins(new Callback(joins, secret));
+        this.joins = new Joins(session, new Callback(joins, secret));
         this.seen = new TreeNodeTag("lakebloom.seen." + COUNT.getAndIncrement());
     }
 

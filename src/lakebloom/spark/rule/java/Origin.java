@@ -24,8 +24,6 @@ import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.plans.logical.View;
 import org.apache.spark.sql.catalyst.plans.logical.Window;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.types.DataType;
 
 /**
@@ -35,27 +33,27 @@ import org.apache.spark.sql.types.DataType;
  * skips other rows, and changes none.
  */
 final class Origin {
-    final LogicalRelation relation;
+    final LogicalPlan relation;
     final Expression column;
-    final FileScan scan;
+    final Scan scan;
 
-    private Origin(LogicalRelation relation, Expression column) {
+    private Origin(LogicalPlan relation, Expression column, Scan scan) {
         this.relation = relation;
         this.column = column;
-        this.scan = new FileScan(relation, KeyCondition.isIn(column, Collections.emptySet()));
+        this.scan = scan;
     }
 
     /** Where a column's values come from: several places for a union, none where rows depend on others. */
-    static List of(LogicalPlan plan, Expression column) {
+    static List of(LogicalPlan plan, Expression column, Indexes indexes) {
         List found = new ArrayList();
-        add(plan, column, found);
+        add(plan, column, indexes, found);
         return found;
     }
 
     /** Why no index can know which files hold keys; null: one may, NO_INDEX: there is none. */
     String whyNot(Indexes indexes) {
-        List path = scan.listsPlainFiles() ? scan.path(column) : null;
-        return path == null || !indexes.cover(scan, path) ? "NO_INDEX" : scan.unknown();
+        List path = scan.path(column);
+        return path == null || !indexes.mayCover(scan, path) ? "NO_INDEX" : scan.unknown();
     }
 
     /** Whether an index may know which files hold keys of a type. */
@@ -67,7 +65,7 @@ final class Origin {
 
     /** How files were skipped here already; null if none were. */
     LakebloomFileIndex pruned() {
-        return LakebloomFileIndex.of(((HadoopFsRelation) relation.relation()).location());
+        return scan.decided();
     }
 
     /** A column, a leaf of its structs, or one of them that Spark has made wider to compare it; null for anything else. */
@@ -91,11 +89,13 @@ final class Origin {
         return (AttributeReference) root;
     }
 
-    private static void add(LogicalPlan plan, Expression column, List found) {
+    private static void add(LogicalPlan plan, Expression column, Indexes indexes, List found) {
         AttributeReference root = root(column);
-        if (plan instanceof LogicalRelation) {
-            if (Plans.isBatch(plan) && Columns.named(plan.output(), root) != null) {
-                found.add(new Origin((LogicalRelation) plan, column));
+        if (plan.children().isEmpty()) {
+            Scan scan = Columns.named(plan.output(), root) == null ? null
+                : Scan.known(plan, KeyCondition.isIn(column, Collections.emptySet()), indexes);
+            if (scan != null) {
+                found.add(new Origin(plan, column, scan));
             }
             return;
         }
@@ -103,7 +103,7 @@ final class Origin {
             LogicalPlan left = (LogicalPlan) ((Join) plan).left();
             boolean isLeft = Columns.has(left, root);
             if (keepsOthers((Join) plan, isLeft)) {
-                add(isLeft ? left : (LogicalPlan) ((Join) plan).right(), column, found);
+                add(isLeft ? left : (LogicalPlan) ((Join) plan).right(), column, indexes, found);
             }
             return;
         }
@@ -113,13 +113,13 @@ final class Origin {
         if (plan instanceof Union) {
             for (Iterator it = Scala.list(plan.children()).iterator(); it.hasNext();) {
                 LogicalPlan child = (LogicalPlan) it.next();
-                add(child, Columns.replaced(column, Columns.positions(plan.output(), child.output())), found);
+                add(child, Columns.replaced(column, Columns.positions(plan.output(), child.output())), indexes, found);
             }
             return;
         }
         Expression below = below(plan, column, root);
         if (below != null) {
-            add(Plans.child(plan), below, found);
+            add(Plans.child(plan), below, indexes, found);
         }
     }
 

@@ -11,8 +11,6 @@ import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
  * Leaves out files of one side of a join that hold none of the other side's keys, where those are few and known.
@@ -26,6 +24,8 @@ final class Partners {
     private static final AtomicLong COUNT = new AtomicLong();
     /** Of keys that skip no more than something else has skipped already. */
     private static final String NOT_NEEDED = "NOT_NEEDED";
+    /** What Python says of a column that an index does not have. */
+    private static final String NOT_INDEXED = "NO_USABLE_PREDICATE";
 
     Partners(LakebloomRule rule) {
         this.rule = rule;
@@ -42,8 +42,8 @@ final class Partners {
         for (Iterator it = pairs.iterator(); it.hasNext();) {
             JoinKey pair = (JoinKey) it.next();
             LogicalPlan indexed = (LogicalPlan) children.get(pair.indexed);
-            Target target = Target.of(rule.indexes(), indexed, pair);
-            if (target == null || notes.containsKey(pair.id()) || target.isDone(rule, pair.purpose())) {
+            Target target = notes.containsKey(pair.id()) ? null : Target.of(rule.indexes(), indexed, pair);
+            if (target == null || target.isDone(rule, pair.purpose())) {
                 continue; // the optimizer calls the rule several times
             }
             try {
@@ -74,6 +74,9 @@ final class Partners {
             throw new Keys.Unknown("JOIN_NOT_SAFE", "");
         }
         Keys keys = Keys.of(rule.session(), pair.keys, pair.key, plan instanceof Filter);
+        if (keys.cached != null && target.isPlanned()) {
+            throw new Keys.Unknown("KEYS_AT_RUN_TIME", "a cache, which may have other rows when the files are read");
+        }
         LogicalPlan made = indexed;
         String why = "NOT_SELECTIVE";
         for (Iterator it = target.origins.iterator(); it.hasNext();) {
@@ -82,6 +85,9 @@ final class Partners {
             Expression wanted = KeyCondition.of(origin.column, keys, pair.isNullSafe);
             made = pruned(rule, made, origin, wanted, pair.purpose(), keys.cached, note);
             why = note.reason == null ? why : note.reason;
+        }
+        if (made == indexed && why.equals(NOT_INDEXED) && !target.isNamed) {
+            why = NOT_NEEDED; // the column was not one that had another name once
         }
         if (made == indexed) {
             boolean isEnough = why.equals("NOT_SELECTIVE") && target.isPruned();
@@ -95,7 +101,7 @@ final class Partners {
             LakebloomRule rule, LogicalPlan plan, Origin origin, Expression condition, String purpose, CachedRows cached, PruneNote note)
             throws Exception {
         LogicalPlan fewer = rule.pruned(origin.relation, condition, purpose, cached, note);
-        if (fewer == null || LakebloomFileIndex.of(((HadoopFsRelation) ((LogicalRelation) fewer).relation()).location()).keepsAll()) {
+        if (fewer == null || Scan.of(fewer, null).decided().keepsAll()) {
             return plan;
         }
         return (LogicalPlan) plan.transformUp(new Copies.Exchange(origin.relation, fewer));
@@ -117,7 +123,7 @@ final class Partners {
         for (Iterator it = JoinKey.of(plan).iterator(); it.hasNext();) {
             JoinKey pair = (JoinKey) it.next();
             Target target = Target.of(rule.indexes(), (LogicalPlan) Scala.list(plan.children()).get(pair.indexed), pair);
-            if (target == null || target.isDone(rule, pair.purpose())) {
+            if (target == null || !target.isNamed || target.isDone(rule, pair.purpose())) {
                 continue;
             }
             Keys.Unknown note = notes == null ? null : (Keys.Unknown) notes.get(pair.id());

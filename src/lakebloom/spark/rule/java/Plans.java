@@ -40,8 +40,8 @@ final class Plans {
         return isFiles(plan) || Iceberg.isScan(plan);
     }
 
-    /** Whether a plan reads files, and each of them once. */
+    /** Whether a plan reads files, each of them once. */
     static boolean isBatch(LogicalPlan plan) {
-        return isFiles(plan) && !plan.isStreaming();
+        return isScan(plan) && !plan.isStreaming();
     }
 }

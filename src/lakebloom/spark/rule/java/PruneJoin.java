@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.internal.SQLConf;
@@ -26,11 +27,13 @@ final class PruneJoin {
     /** The plan of a query with fewer files, or the reason why it stays as it is. The keys have one column. */
     Object pruned(QueryExecution query, String column, QueryExecution keys) throws Exception {
         LogicalPlan plan = query.analyzed();
-        List origins = origins(plan, column);
-        if (origins.isEmpty()) {
-            return "UNSUPPORTED_TABLE";
-        }
+        AttributeReference compared = column(plan, column);
+        List origins = compared == null ? Collections.emptyList() : Origin.of(plan, compared, rule.indexes());
         DataType type = ((Expression) Scala.list(keys.analyzed().output()).get(0)).dataType();
+        if (origins.isEmpty()) {
+            boolean isLogged = compared != null && rule.indexes().meetLogged(Logged.roots(plan));
+            return isLogged ? filtered(plan, compared, keys, type) : "UNSUPPORTED_TABLE";
+        }
         List known = new ArrayList();
         for (Iterator it = origins.iterator(); it.hasNext();) {
             Origin origin = (Origin) it.next();
@@ -59,15 +62,34 @@ final class PruneJoin {
         return pruned == plan ? "NOT_SELECTIVE" : (Object) pruned;
     }
 
-    private static List origins(LogicalPlan plan, String column) {
-        List origins = Collections.emptyList();
+    /**
+     * The rows of a plan that have one of the keys.
+     *
+     * The files of a table with a log are chosen by its format, after the plan is analysed. So the keys become a
+     * condition on top, which Spark moves down to the table, where the rule skips files by it.
+     */
+    private static Object filtered(LogicalPlan plan, AttributeReference column, QueryExecution keys, DataType type) {
+        DataType own = column.dataType();
+        if (!own.equals(type) && !Types.isExact(own, type) && !Types.isExact(type, own)) {
+            return "NO_MATCHING_INDEX";
+        }
+        if (!keys.analyzed().deterministic()) {
+            return "NOT_REPEATABLE";
+        }
+        Set wanted = values(keys, type);
+        return wanted == null ? "TOO_MANY_KEYS" : (Object) new Filter(KeyCondition.of(column, wanted, type), plan);
+    }
+
+    /** The column of a name; null if there is none. */
+    private static AttributeReference column(LogicalPlan plan, String column) {
+        AttributeReference found = null;
         for (Iterator it = Scala.list(plan.output()).iterator(); it.hasNext();) {
             Attribute name = (Attribute) it.next();
             if (((Boolean) SQLConf.get().resolver().apply(name.name(), column)).booleanValue() && name instanceof AttributeReference) {
-                origins = Origin.of(plan, name);
+                found = (AttributeReference) name;
             }
         }
-        return origins;
+        return found;
     }
 
     /** The distinct values of a query with one column; null if there are too many. */

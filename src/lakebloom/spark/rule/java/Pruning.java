@@ -33,7 +33,7 @@ final class Pruning {
         }
         Scan scan = Scan.of(relation, condition);
         LakebloomFileIndex before = scan.decided();
-        if (before != null && (before.isOf(lake, purpose) || scan.isDecidedOnce())) {
+        if (before != null && before.isOf(lake, purpose)) {
             return null;
         }
         List names = scan.isSupported() ? indexes.usable(scan) : Collections.emptyList();

@@ -37,6 +37,23 @@ abstract class Scan {
         return relation instanceof LogicalRelation ? new FileScan((LogicalRelation) relation, condition) : new IcebergScan(relation, condition);
     }
 
+    /**
+     * The scan of a relation that an index may know; null for any other plan, and for a reader that is not as expected.
+     *
+     * Iceberg's tasks are looked at only if there is an index of a table with a log.
+     */
+    static Scan known(LogicalPlan relation, Expression condition, Indexes indexes) {
+        if (!Plans.isBatch(relation) || !Plans.isFiles(relation) && !indexes.anyLogged()) {
+            return null;
+        }
+        try {
+            Scan scan = of(relation, condition);
+            return scan.isSupported() ? scan : null;
+        } catch (Exception problem) {
+            return null; // explain says so of the scan itself
+        }
+    }
+
     /** The files, with what lakebloom has put over them. */
     abstract FileIndex location();
 
@@ -48,9 +65,6 @@ abstract class Scan {
 
     /** Whether a log says which files count, and the format which of their rows do. */
     abstract boolean isLogged();
-
-    /** Whether only one condition decides about the files. */
-    abstract boolean isDecidedOnce();
 
     /** The files before any was skipped. */
     abstract Seq listed();

@@ -11,7 +11,6 @@ import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
-import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /** The indexed columns that a key of a join is about; a reason where their files must stay. */
 final class Target {
@@ -19,6 +18,8 @@ final class Target {
     final Set relations = Collections.newSetFromMap(new IdentityHashMap());
     String column;
     String reason;
+    /** Whether an index has a column of this name; in a table with a log it may have had another one. */
+    boolean isNamed;
 
     private Target() {}
 
@@ -26,7 +27,7 @@ final class Target {
     static Target of(Indexes indexes, LogicalPlan plan, JoinKey key) {
         Target target = new Target();
         Expression column = Origin.column(key.other);
-        List origins = column == null ? Collections.emptyList() : Origin.of(plan, column);
+        List origins = column == null ? Collections.emptyList() : Origin.of(plan, column, indexes);
         for (Iterator it = origins.iterator(); it.hasNext();) {
             target.add((Origin) it.next(), indexes);
         }
@@ -50,21 +51,22 @@ final class Target {
         }
         if (why == null || !why.equals("NO_INDEX")) {
             relations.add(origin.relation);
-            column = String.join(".", origin.scan.path(origin.column));
+            List path = origin.scan.path(origin.column);
+            column = String.join(".", path);
+            isNamed |= indexes.cover(origin.scan, path);
         }
     }
 
     /** Adds the relations with an index of a column, whatever lies between. */
     private void trace(Indexes indexes, LogicalPlan plan, Expression e) {
-        if (plan instanceof LogicalRelation) {
+        if (plan.children().isEmpty()) {
             Expression found = Origin.column(e);
-            if (Plans.isBatch(plan) && found != null) {
-                FileScan scan = new FileScan((LogicalRelation) plan, null);
-                List path = scan.listsPlainFiles() ? scan.path(found) : null;
-                if (path != null && indexes.cover(scan, path)) {
-                    relations.add(plan);
-                    column = String.join(".", path);
-                }
+            Scan scan = found == null ? null : Scan.known(plan, null, indexes);
+            List path = scan == null ? null : scan.path(found);
+            if (path != null && indexes.cover(scan, path)) {
+                relations.add(plan);
+                column = String.join(".", path);
+                isNamed = true;
             }
             return;
         }
@@ -97,6 +99,16 @@ final class Target {
         for (Iterator it = origins.iterator(); it.hasNext();) {
             LakebloomFileIndex pruned = ((Origin) it.next()).pruned();
             if (pruned != null && pruned.leavesOutAny()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Whether some files are chosen once and for all when the query is planned. */
+    boolean isPlanned() {
+        for (Iterator it = origins.iterator(); it.hasNext();) {
+            if (((Origin) it.next()).scan instanceof IcebergScan) {
                 return true;
             }
         }

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 
 /**
  * The relation of files that all values of a column come from, and the column there.
@@ -16,18 +17,18 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
  * What lies between may drop rows or repeat them, and an outer join may add NULLs, which match nothing.
  */
 final class ValueSource {
-    final LogicalRelation relation;
+    final LogicalPlan relation;
     final AttributeReference column;
 
-    private ValueSource(LogicalRelation relation, AttributeReference column) {
+    private ValueSource(LogicalPlan relation, AttributeReference column) {
         this.relation = relation;
         this.column = column;
     }
 
     /** Null if the values may come from elsewhere. */
     static ValueSource of(LogicalPlan plan, AttributeReference column) {
-        if (plan instanceof LogicalRelation) {
-            return Plans.isBatch(plan) ? new ValueSource((LogicalRelation) plan, column) : null;
+        if (plan.children().isEmpty()) {
+            return Plans.isBatch(plan) ? new ValueSource(plan, column) : null;
         }
         if (plan instanceof Project || plan instanceof Aggregate) {
             AttributeReference source = Columns.source(plan, column);
@@ -48,7 +49,12 @@ final class ValueSource {
 
     /** Whether both are the same column of the same files; the other may be null. */
     boolean isSame(ValueSource other) {
-        return other != null && column.name().equals(other.column.name())
-            && ((HadoopFsRelation) relation.relation()).location().equals(((HadoopFsRelation) other.relation.relation()).location());
+        return other != null && column.name().equals(other.column.name()) && files(relation).equals(files(other.relation));
+    }
+
+    /** What is equal if the same files are read. */
+    private static Object files(LogicalPlan relation) {
+        return relation instanceof DataSourceV2ScanRelation ? ((DataSourceV2ScanRelation) relation).scan()
+            : (Object) ((HadoopFsRelation) ((LogicalRelation) relation).relation()).location();
     }
 }
