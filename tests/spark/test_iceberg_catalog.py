@@ -57,7 +57,7 @@ SKIPPED = {
     "versions": {
         "newest k = 25": (5, 2), "then k = 25": (4, 1), "tag k = 25": (4, 1), "branch k = 1": (3, 2),
         "branch by name k = 25": (4, 1), "option": (4, 1), "by path": (5, 2), "at k = 25": (4, 1),
-        "as-of-timestamp": (4, 1), "timestampAsOf": (4, 1),
+        "as-of-timestamp": (4, 1),
     },
     "columns": {
         "renamed: key = 25": (4, 1), "added: k = 25": (4, 4), "filled: key = 25": (4, 1), "widened: key = 25": (4, 1),
