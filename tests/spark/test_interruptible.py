@@ -60,24 +60,41 @@ def test_jobs_of_the_block_are_cancelled(spark: SparkSession, tmp_path: Path) ->
     assert "lakebloom-test" not in spark.sparkContext.getJobTags()
 
 
-def test_an_error_that_follows_ctrl_c_is_the_interrupt() -> None:
-    def fail(*, after_ctrl_c: bool) -> None:
-        with ctrl_c_interrupts():
-            with suppress(KeyboardInterrupt):  # as py4j does while it frees an object
-                if after_ctrl_c:
-                    signal.raise_signal(signal.SIGINT)
-            raise RuntimeError("Answer from Java side is empty")
+def _fail(*, after_ctrl_c: bool) -> None:
+    with ctrl_c_interrupts():
+        with suppress(KeyboardInterrupt):  # as py4j does while it frees an object
+            if after_ctrl_c:
+                signal.raise_signal(signal.SIGINT)
+        raise RuntimeError("Answer from Java side is empty")
+
+
+@pytest.fixture
+def spark_handler() -> Iterator[Any]:
+    """A handler of SIGINT that looks like Spark's."""
 
     def handler(number: int, frame: object) -> None:
         raise AssertionError("the block has a handler of its own")
 
     handler.__module__ = "pyspark.core.context"
     before = signal.signal(signal.SIGINT, handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            fail(after_ctrl_c=True)
-        with pytest.raises(RuntimeError):
-            fail(after_ctrl_c=False)
+    yield handler
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_error_that_follows_ctrl_c_is_the_interrupt(spark_handler: Any) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        _fail(after_ctrl_c=True)
+    with pytest.raises(RuntimeError):
+        _fail(after_ctrl_c=False)
+    assert signal.getsignal(signal.SIGINT) is spark_handler
+
+
+def test_a_block_inside_of_another_knows_of_ctrl_c(spark_handler: Any) -> None:
+    with ctrl_c_interrupts():
+        handler = signal.getsignal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):  # so a build inside of a command's session cancels its jobs
+            _fail(after_ctrl_c=True)
         assert signal.getsignal(signal.SIGINT) is handler
-    finally:
-        signal.signal(signal.SIGINT, before)
+        with pytest.raises(RuntimeError):  # an interrupt that was handled before explains no later error
+            _fail(after_ctrl_c=False)
+    assert signal.getsignal(signal.SIGINT) is spark_handler

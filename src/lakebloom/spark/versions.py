@@ -139,35 +139,42 @@ def scala_sequence(spark: SparkSession, items: list[Any]) -> Any:
     return jvm.PythonUtils.toSeq(wanted)
 
 
+class _CtrlC:
+    """A handler of SIGINT that raises KeyboardInterrupt, and counts how often it did."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+        signal.default_int_handler(number, frame)
+
+
 @contextmanager
 def ctrl_c_interrupts() -> Iterator[None]:
-    """Let Ctrl-C raise KeyboardInterrupt in a block.
+    """Let Ctrl-C raise KeyboardInterrupt in a block, which may be inside of another such block.
 
     Spark's handler asks Java to cancel all jobs. While Python waits for Java this call fails, and in older versions its
     error takes the place of KeyboardInterrupt. An interrupt of another call of py4j, as when it frees an object, can
     end the connection: an error that follows is the interrupt, too. A handler that is not Spark's stays.
     """
-    handler = signal.getsignal(signal.SIGINT)
-    is_spark_own = str(getattr(handler, "__module__", None)).startswith("pyspark.")
-    if threading.current_thread() is not threading.main_thread() or not is_spark_own:
+    before = signal.getsignal(signal.SIGINT)
+    is_spark_own = str(getattr(before, "__module__", None)).startswith("pyspark.")
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or not (is_spark_own or isinstance(before, _CtrlC)):
         yield
         return
-    came = False
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal came
-        came = True
-        signal.default_int_handler(number, frame)
-
-    signal.signal(signal.SIGINT, interrupt)
+    handler = before if isinstance(before, _CtrlC) else _CtrlC()
+    count = handler.count
+    signal.signal(signal.SIGINT, handler)
     try:
         yield
     except Exception as error:
-        if came:
+        if handler.count > count:
             raise KeyboardInterrupt from error
         raise
     finally:
-        signal.signal(signal.SIGINT, handler)
+        signal.signal(signal.SIGINT, before)
 
 
 def java_source(text: str, scala: str, session: str) -> str:
