@@ -3,7 +3,7 @@
 A row holds the blocks with one number of U filters, as 256 planes of one bit for each filter. Plane p begins
 ``p * plane_bits`` bits behind the row's start, anywhere within a byte. Each kernel takes 64 filters at a time: as 64
 words of 64 bits they are a square of bits, which is turned by exchanging ever smaller halves (Hacker's Delight, 7-3).
-Few filters are turned in squares of 8.
+Up to 32 filters are two squares side by side, which are turned together, and their planes are a stream of bits.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ _U64, _I64 = np.uint64, np.int64
 _ALL = np.uint64(2**64 - 1)
 _HALVES = tuple((np.int64(1 << n), np.uint64((2**64 - 1) // ((1 << (1 << n)) + 1))) for n in range(6))
 (_J1, _M1), (_J2, _M2), (_J4, _M4), (_J8, _M8), (_J16, _M16), (_J32, _M32) = _HALVES
-_DIAGONALS = (np.uint64(0x00AA00AA00AA00AA), np.uint64(0x0000CCCC0000CCCC), np.uint64(0x00000000F0F0F0F0))
-_D7, _D14, _D28 = _DIAGONALS
+_LOW_HALF = np.uint64(2**32 - 1)
 
 _FEW = 32
-"""Up to so many filters squares of 8 are quicker: most of a larger one would be empty."""
+"""Up to so many filters two squares side by side are quicker: half of a larger one would be empty."""
 
 _AT_ONCE = 16
 """Values whose planes are fetched before they are touched."""
@@ -43,9 +42,9 @@ _inline = numba.njit(inline="always", error_model="numpy")
 
 
 @_inline
-def _exchange(square, step, mask):  # type: ignore[no-untyped-def]
+def _exchange(square, size, step, mask):  # type: ignore[no-untyped-def]
     shift = _U64(step)
-    for first in range(0, 64, 2 * step):
+    for first in range(0, size, 2 * step):
         for low in range(first, first + step):
             moved = ((square[low] >> shift) ^ square[low + step]) & mask
             square[low + step] ^= moved
@@ -53,23 +52,19 @@ def _exchange(square, step, mask):  # type: ignore[no-untyped-def]
 
 
 @_inline
-def _turn(square):  # type: ignore[no-untyped-def]
-    _exchange(square, _J32, _M32)
-    _exchange(square, _J16, _M16)
-    _exchange(square, _J8, _M8)
-    _exchange(square, _J4, _M4)
-    _exchange(square, _J2, _M2)
-    _exchange(square, _J1, _M1)
+def _turn_halves(square, size):  # type: ignore[no-untyped-def]
+    """Turn the squares of 32 bits that the words of a square consist of, each at its place."""
+    _exchange(square, size, _J16, _M16)
+    _exchange(square, size, _J8, _M8)
+    _exchange(square, size, _J4, _M4)
+    _exchange(square, size, _J2, _M2)
+    _exchange(square, size, _J1, _M1)
 
 
 @_inline
-def _turn_8(x):  # type: ignore[no-untyped-def]
-    moved = (x ^ (x >> _U64(7))) & _D7
-    x = x ^ moved ^ (moved << _U64(7))
-    moved = (x ^ (x >> _U64(14))) & _D14
-    x = x ^ moved ^ (moved << _U64(14))
-    moved = (x ^ (x >> _U64(28))) & _D28
-    return x ^ moved ^ (moved << _U64(28))
+def _turn(square):  # type: ignore[no-untyped-def]
+    _exchange(square, _I64(64), _J32, _M32)
+    _turn_halves(square, _I64(64))
 
 
 @_inline
@@ -112,22 +107,26 @@ def _to_planes(blocks, num_rows, units, rows, row_bytes, plane_bits):  # type: i
 
 
 @kernel(_INT, _INT, _INT, _INT, _INT, _INT)
-def _to_planes_8(blocks, num_rows, units, rows, row_bytes, plane_bits):  # type: ignore[no-untyped-def]
+def _to_few_planes(blocks, num_rows, units, rows, row_bytes, plane_bits):  # type: ignore[no-untyped-def]
+    square = np.empty(_FEW, np.uint64)
     for row in range(num_rows):
         source, target = blocks + 32 * units * row, rows + row_bytes * row
-        for first in range(0, units, 8):
-            count = min(8, units - first)
-            for byte in range(32):
-                gathered = _U64(0)
-                for unit in range(count):
-                    gathered |= load_u8(source, 32 * (first + unit) + byte) << _U64(8 * unit)
-                turned = _turn_8(gathered)
-                for bit in range(8):
-                    at = (8 * byte + bit) * plane_bits + first
-                    pair = ((turned >> _U64(8 * bit)) & _U64(255)) << _U64(at & 7)
-                    store_u8(target, at >> 3, load_u8(target, at >> 3) | pair)
-                    if pair > _U64(255):
-                        store_u8(target, (at >> 3) + 1, load_u8(target, (at >> 3) + 1) | (pair >> _U64(8)))
+        at, gathered, filled = _I64(0), _U64(0), _I64(0)
+        for word in range(4):
+            for unit in range(units):
+                square[unit] = load_u64(source, 32 * unit + 8 * word)
+            for unit in range(units, _FEW):
+                square[unit] = _U64(0)
+            _turn_halves(square, _I64(_FEW))
+            for half in range(2):
+                for bit in range(32):
+                    plane = (square[bit] >> _U64(32 * half)) & _LOW_HALF
+                    gathered |= plane << _U64(filled)
+                    filled += plane_bits
+                    if filled >= 64:  # the last plane of a row ends with a word
+                        store_u64(target, at, gathered)
+                        at, filled = at + 8, filled - 64
+                        gathered = (plane >> _U64(1)) >> _U64(plane_bits - filled - 1)
 
 
 @kernel(_INT, _INT, _INT, _INT, _INT, _INT)
@@ -147,21 +146,21 @@ def _from_planes(rows, num_rows, units, row_bytes, plane_bits, blocks):  # type:
 
 
 @kernel(_INT, _INT, _INT, _INT, _INT, _INT)
-def _from_planes_8(rows, num_rows, units, row_bytes, plane_bits, blocks):  # type: ignore[no-untyped-def]
+def _from_few_planes(rows, num_rows, units, row_bytes, plane_bits, blocks):  # type: ignore[no-untyped-def]
+    square = np.empty(_FEW, np.uint64)
+    mask = _low_bits(units)
     for row in range(num_rows):
         source, target = rows + row_bytes * row, blocks + 32 * units * row
-        for first in range(0, units, 8):
-            count = min(8, units - first)
-            mask = _low_bits(count)
-            for byte in range(32):
-                gathered = _U64(0)
-                for bit in range(8):
-                    at = (8 * byte + bit) * plane_bits + first
-                    pair = load_u8(source, at >> 3) | (load_u8(source, (at >> 3) + 1) << _U64(8))
-                    gathered |= ((pair >> _U64(at & 7)) & mask) << _U64(8 * bit)
-                turned = _turn_8(gathered)
-                for unit in range(count):
-                    store_u8(target, 32 * (first + unit) + byte, turned >> _U64(8 * unit))
+        for word in range(4):
+            for bit in range(32):
+                at = (64 * word + bit) * plane_bits
+                low = (load_u64(source, at >> 3) >> _U64(at & 7)) & mask
+                at += 32 * plane_bits
+                high = (load_u64(source, at >> 3) >> _U64(at & 7)) & mask
+                square[bit] = low | (high << _U64(32))
+            _turn_halves(square, _I64(_FEW))
+            for unit in range(units):
+                store_u64(target, 32 * unit + 8 * word, square[unit])
 
 
 @_inline
@@ -266,14 +265,14 @@ def _or_hits(rows, places, piece_bits, plane_bits, hashes, units, hit):  # type:
 def to_planes(blocks: WordArray, rows: ByteArray, row_bytes: int, plane_bits: int) -> None:
     """Set the bits of [num_rows, num_units, 8] blocks in rows of zeros; see ``Kernels.to_planes``."""
     num_rows, units, _ = blocks.shape
-    turn = _to_planes if units > _FEW else _to_planes_8
+    turn = _to_few_planes if units <= _FEW and plane_bits <= 64 else _to_planes
     turn(address(blocks), num_rows, units, address(rows), row_bytes, plane_bits)
 
 
 def from_planes(rows: ByteArray, row_bytes: int, plane_bits: int, blocks: WordArray) -> None:
     """Fill [num_rows, num_units, 8] blocks from rows; see ``Kernels.from_planes``."""
     num_rows, units, _ = blocks.shape
-    turn = _from_planes if units > _FEW else _from_planes_8
+    turn = _from_few_planes if units <= _FEW else _from_planes
     turn(address(rows), num_rows, units, row_bytes, plane_bits, address(blocks))
 
 
