@@ -19,6 +19,7 @@ from typing import Any
 
 BUCKET = "bench"
 _TAKEN = "/-/taken"
+_IF_MATCH = "HTTP_IF_MATCH"
 
 
 @dataclass(slots=True)
@@ -126,7 +127,8 @@ class _Ranges:
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         path = environ["PATH_INFO"]
         wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", environ.get("HTTP_RANGE", ""))
-        is_plain = not environ["QUERY_STRING"] and not any(name.startswith("HTTP_IF_") for name in environ)
+        conditions = {name for name in environ if name.startswith("HTTP_IF_")}
+        is_plain = not environ["QUERY_STRING"] and conditions <= {_IF_MATCH}
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             self._known.pop(path, None)
         elif environ["REQUEST_METHOD"] == "GET" and wanted is not None and is_plain:
@@ -135,7 +137,8 @@ class _Ranges:
                 self._known[path] = found
                 headers, body = found
                 first, last = _bounds(wanted[1], wanted[2], len(body))
-                if first <= last:
+                tag = next((value for name, value in headers if name.lower() == "etag"), "")
+                if first <= last and environ.get(_IF_MATCH, tag) == tag:
                     described = {
                         "Content-Range": f"bytes {first}-{last}/{len(body)}",
                         "Content-Length": last - first + 1,
