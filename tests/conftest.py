@@ -111,6 +111,12 @@ def spark() -> Iterator[SparkSession]:
         # Many small queries: the second compiler and parallel collectors cost more than they give. What a query leaves
         # behind is garbage: with room for many of them it is collected less often.
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms1g -Xmn400m")
+        # Thousands of tiny queries: compiling each would take longer than all of them, and none needs two tasks. Tests
+        # of expressions that lakebloom adds to plans have them compiled (the fixture `compiled`).
+        .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        .config("spark.sql.files.minPartitionNum", "1")
+        .config("spark.sql.files.openCostInBytes", "1")
         .getOrCreate()
     )
     yield session

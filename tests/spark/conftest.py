@@ -6,6 +6,7 @@ import pytest
 
 from lakebloom import Lakebloom
 from tests.spark.needs import HAS_DATA_SOURCE
+from tests.spark.skipping.support import configured
 from tests.spark.support import fresh_name
 
 if TYPE_CHECKING:
@@ -21,6 +22,13 @@ DRIVER_KEY = "spark.lakebloom.build.driverMaxBytes"
 def lake(spark: SparkSession, tmp_path: Path) -> Lakebloom:
     """Indexes of one test."""
     return Lakebloom(spark, tmp_path / "indexes")
+
+
+@pytest.fixture(scope="module")
+def compiled(spark: SparkSession) -> Iterator[None]:
+    """Let Spark compile queries, as it does for users; the session of the tests interprets them."""
+    with configured(spark, {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}):
+        yield
 
 
 @pytest.fixture

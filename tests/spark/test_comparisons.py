@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
+import pytest
+
 from lakebloom.predicate.python_literals import literal as literal_of
 from lakebloom.predicate.rows.evaluate import row_mask
 from lakebloom.predicate.spark_types import Kind, spark_type
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.usefixtures("compiled")
 # Spark calls `integer_column < 18446744073709551616` TRUE, even where the column is NULL.
 SPARK_FORGETS_NULL = [(Kind.INTEGER, literal_of(2**64))]
 

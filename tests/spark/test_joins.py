@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.usefixtures("compiled")
 SHUFFLED = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.lakebloom.join.minBytes": "0",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("compiled")]
 FORMATS: dict[str, Callable[[SparkSession, str], DataFrame]] = {
     "orc": lambda spark, path: spark.read.orc(path),
     "json": lambda spark, path: spark.read.json(path, schema="value STRING, n BIGINT"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("compiled")]
 
 # Column: type, values on the edge, all other values as an expression of id.
 COLUMNS: dict[str, tuple[str, list[str], str]] = {

@@ -5,27 +5,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lakebloom.spark.versions import session_settings
-from tests.spark.skipping.support import configured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
-
-
-QUICK = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.files.minPartitionNum": "1",
-    "spark.sql.files.openCostInBytes": "1",
-}
-"""Hundreds of tiny queries: compiling each would take longer than all of them, and none needs two tasks."""
-
-
-@pytest.fixture(scope="package", autouse=True)
-def _quick(spark: SparkSession) -> Iterator[None]:
-    with configured(spark, QUICK):
-        yield
 
 
 @pytest.fixture(autouse=True)
