@@ -39,7 +39,8 @@ $(CORE_STAMP): pyproject.toml constraints.txt tools/bootstrap
 	@tools/bootstrap $(PYTHON3) $(CORE) core-tests $(DEPENDENCIES)
 	@touch $@
 
-test: $(STAMP) check core ## environment, lint, types and all tests, in three processes; DURATIONS=1 prints the time of each file
+test: $(STAMP) $(CORE_STAMP) ## environment, lint, types and all tests, in three processes; DURATIONS=1 prints the time of each file
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check core
 	@. tools/java && . tools/chromium && LAKEBLOOM_DURATIONS=$(DURATIONS) $(BIN)/python -m pytest -n 3 $(SHARED)
 
 core: $(CORE_STAMP) ## the tests of an installation without pyspark
