@@ -124,12 +124,15 @@ SOURCES = {
         import scala.collection.immutable.Seq;
         public class DeltaScan {
             private final Seq files;
+            private final Seq all;
             private final org.apache.spark.sql.delta.Snapshot snapshot;
-            public DeltaScan(java.util.List files, org.apache.spark.sql.delta.Snapshot snapshot) {
+            public DeltaScan(java.util.List files, java.util.List all, org.apache.spark.sql.delta.Snapshot snapshot) {
                 this.files = scala.collection.JavaConverters.asScalaBuffer(files).toSeq();
+                this.all = scala.collection.JavaConverters.asScalaBuffer(all).toSeq();
                 this.snapshot = snapshot;
             }
             public Seq files() { return files; }
+            Seq all() { return all; }
             public org.apache.spark.sql.delta.Snapshot scannedSnapshot() { return snapshot; }
         }""",
     "stats.PreparedDeltaFileIndex": """
@@ -143,7 +146,10 @@ SOURCES = {
                 this.scan = scan;
             }
             public DeltaScan preparedScan() { return scan; }
-            public Seq matchingFiles(Seq partitionFilters, Seq dataFilters) { return scan.files(); }
+            /** With other conditions than those of the query Delta selects again, of all files of the version. */
+            public Seq matchingFiles(Seq partitionFilters, Seq dataFilters) {
+                return partitionFilters.isEmpty() && dataFilters.isEmpty() ? scan.all() : scan.files();
+            }
         }""",
     "stats.OtherPreparedFileIndex": """
         public class OtherPreparedFileIndex extends PreparedDeltaFileIndex {

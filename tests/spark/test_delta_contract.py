@@ -47,17 +47,19 @@ class Reads:
             given.add(argument)
         return self.load(name).getConstructors()[0].newInstance(given.toArray())
 
-    def location(self, schema: str | None = None, mapping: str | None = None) -> Any:
-        """The list of files that Delta would prepare for a read of the newest version."""
-        files = self.java.java.util.ArrayList()
+    def location(self, schema: str | None = None, mapping: str | None = None, without: str = "") -> Any:
+        """The list of files that Delta would prepare for a read of the newest version, perhaps without one of them."""
+        files, all_files = self.java.java.util.ArrayList(), self.java.java.util.ArrayList()
         for entry in self.table.active.values():
             path, size, time = entry["path"], entry["size"], entry["modificationTime"]
-            files.add(self.new("actions.AddFile", path, self.long(size), self.long(time)))
+            all_files.add(self.new("actions.AddFile", path, self.long(size), self.long(time)))
+            if path != without:
+                files.add(all_files.get(all_files.size() - 1))
         configuration = self._map(mapping)
         text = schema or self.table.meta["metaData"]["schemaString"]
         snapshot = self.new("Snapshot", self.new("actions.Metadata", text, configuration))
         place = self.java.org.apache.hadoop.fs.Path(f"file://{self.home}/t")
-        scan = self.new("stats.DeltaScan", files, snapshot)
+        scan = self.new("stats.DeltaScan", files, all_files, snapshot)
         return self.new("stats.PreparedDeltaFileIndex", self.spark._jsparkSession, self.new("DeltaLog"), place, scan)
 
     def long(self, number: int) -> Any:
@@ -222,6 +224,10 @@ def test_a_join_filter_knows_every_file_that_is_read(reads: Reads, lake: Lakeblo
         query = other.join(reads.frame(reads.location()), "k")
         assert query.count() == 41
         assert [join.reason for join in lake.explain(query).joins] == [Reason.STALE_FILTER]
+        not_read = reads.frame(reads.location(without="new.parquet")).where("k < 100")
+        query = other.join(not_read, "k")
+        assert query.count() == 40
+        assert [join.reason for join in lake.explain(query).joins] == [None]
         added_again = other.join(reads.frame(reads.location(mapped("k", "col-1"), "name")), "k")
         assert [join.reason for join in lake.explain(added_again).joins] == [Reason.READ_DIFFERS]
 

@@ -11,7 +11,6 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.types.DataType;
-import scala.collection.immutable.Seq;
 
 /**
  * The files whose keys a join filter has: those that the index knows, and those that were added for this query.
@@ -30,16 +29,15 @@ final class FilteredFiles {
         this.known = known;
     }
 
-    /** The files of the table as it is now. */
-    private List listed() {
-        Seq nothing = Scala.nothing();
-        return LakebloomFileIndex.files(location.listFiles(nothing, nothing));
+    /** The files that the query reads, as the table is now. */
+    private List read() {
+        return LakebloomFileIndex.files(LakebloomFileIndex.seen(location, Scala.nothing()));
     }
 
     /** The listed files that the index does not know, as KnownFiles describes them: these are to be added to the filter. */
     Object[][] add() {
         List found = new ArrayList();
-        for (Iterator it = listed().iterator(); it.hasNext();) {
+        for (Iterator it = read().iterator(); it.hasNext();) {
             FileStatusWithMetadata file = (FileStatusWithMetadata) it.next();
             if (known.number(file) < 0 && added.add(identity(file))) {
                 found.add(KnownFiles.describe(file));
@@ -52,7 +50,7 @@ final class FilteredFiles {
         if (moment.lasts()) {
             return true;
         }
-        for (Iterator it = listed().iterator(); it.hasNext();) {
+        for (Iterator it = read().iterator(); it.hasNext();) {
             FileStatusWithMetadata file = (FileStatusWithMetadata) it.next();
             if (known.number(file) < 0 && !added.contains(identity(file))) {
                 return false;

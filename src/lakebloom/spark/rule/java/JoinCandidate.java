@@ -7,6 +7,7 @@ import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.BloomFilterMightContain;
+import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
@@ -52,13 +53,15 @@ final class JoinCandidate {
             Object part = it.next();
             List both = part instanceof EqualTo ? Scala.list(((EqualTo) part).children()) : Collections.emptyList();
             for (int first = 0; first < both.size(); first++) {
-                Object key = both.get(first);
-                Object other = both.get(1 - first);
-                if (key instanceof AttributeReference && other instanceof AttributeReference) {
-                    for (int side = 0; side < 2; side++) {
-                        if (Columns.has(sides[side], key) && Columns.has(sides[1 - side], other)) {
-                            add(found, join, side, (AttributeReference) key, (AttributeReference) other, indexes);
-                        }
+                AttributeReference key = column(both.get(first));
+                AttributeReference other = column(both.get(1 - first));
+                if (key == null || other == null) {
+                    continue;
+                }
+                boolean isCast = key != both.get(first) || other != both.get(1 - first) || !key.dataType().equals(other.dataType());
+                for (int side = 0; side < 2; side++) {
+                    if (Columns.has(sides[side], key) && Columns.has(sides[1 - side], other)) {
+                        add(found, join, side, key, other, isCast, indexes);
                     }
                 }
             }
@@ -66,10 +69,17 @@ final class JoinCandidate {
         return found;
     }
 
-    private static void add(List found, Join join, int side, AttributeReference key, AttributeReference other, Indexes indexes) {
+    /** A column, or the one that Spark casts to compare it; null for anything else. */
+    private static AttributeReference column(Object e) {
+        Object compared = e instanceof Cast ? ((Cast) e).child() : e;
+        return compared instanceof AttributeReference ? (AttributeReference) compared : null;
+    }
+
+    private static void add(
+            List found, Join join, int side, AttributeReference key, AttributeReference other, boolean isCast, Indexes indexes) {
         LogicalPlan[] sides = Plans.sides(join);
         ValueSource source = ValueSource.of(sides[1 - side], other);
-        if (source == null || !key.dataType().equals(other.dataType())) {
+        if (source == null) {
             return;
         }
         // Where both sides read the same column of the same files every row passes.
@@ -82,17 +92,20 @@ final class JoinCandidate {
         boolean isNamed = index != null;
         index = isNamed ? index : indexes.withSomeGlobalFilter(scan);
         if (index != null) {
-            found.add(new JoinCandidate(side, key, scan, path, index, isNamed, whyNot(join, side, key)));
+            found.add(new JoinCandidate(side, key, scan, path, index, isNamed, whyNot(join, side, key, isCast)));
         }
     }
 
-    private static String whyNot(Join join, int side, AttributeReference key) {
+    private static String whyNot(Join join, int side, AttributeReference key, boolean isCast) {
         String type = join.joinType().toString();
         boolean both = type.equals("Inner") || type.equals("LeftSemi");
         if (!both && !(type.equals("LeftOuter") && side == 1) && !(type.equals("RightOuter") && side == 0)) {
             return "JOIN_NOT_SAFE";
         }
-        if (key.dataType() instanceof DecimalType && ((DecimalType) key.dataType()).precision() > LONG_DIGITS) {
+        if (Types.isCollated(key.dataType())) {
+            return "COLLATION"; // strings with other bytes are equal
+        }
+        if (isCast || key.dataType() instanceof DecimalType && ((DecimalType) key.dataType()).precision() > LONG_DIGITS) {
             return "NOT_SUPPORTED";
         }
         LogicalPlan[] sides = Plans.sides(join);

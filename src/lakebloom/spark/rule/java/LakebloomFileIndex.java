@@ -49,8 +49,7 @@ public final class LakebloomFileIndex implements FileIndex {
         this.answers = result.answers;
         // A catalog lists slowly, so what is listed now serves the action that runs, and no later one.
         this.planned = base instanceof CatalogFileIndex ? ((CatalogFileIndex) base).filterPartitions(partitionFilters) : base;
-        Seq prepared = prepared(base);
-        this.first = new Listing(prepared == null ? planned.listFiles(partitionFilters, Scala.nothing()) : prepared);
+        this.first = new Listing(seen(planned, partitionFilters));
         this.first.kept = null;
         List names = new ArrayList();
         for (Iterator it = answers.iterator(); it.hasNext();) {
@@ -59,14 +58,20 @@ public final class LakebloomFileIndex implements FileIndex {
         this.label = String.join(", ", names) + ": " + first.keptFiles + " of " + first.files + " files, ";
     }
 
-    /** The files that Delta prepared for a read, without those that were skipped already; null for any other list. */
-    private static Seq prepared(FileIndex base) {
-        if (Delta.isRead(base)) {
-            return Delta.files().listed(base);
+    /**
+     * The files of a list that a query reads. What a scan counted stays as it is.
+     *
+     * Those that Delta left out when it prepared the read have no row that meets the query's conditions.
+     */
+    static Seq seen(FileIndex location, Seq partitionFilters) {
+        if (Delta.isRead(location)) {
+            return Delta.files().listed(location);
         }
-        LakebloomFileIndex below = base instanceof LakebloomFileIndex ? (LakebloomFileIndex) base : null;
-        Seq all = below == null ? null : prepared(below.base);
-        return all == null ? null : below.keptOf(all);
+        if (location instanceof LakebloomFileIndex) {
+            LakebloomFileIndex above = (LakebloomFileIndex) location;
+            return above.keptOf(seen(above.lister(), partitionFilters));
+        }
+        return location.listFiles(partitionFilters, Scala.nothing());
     }
 
     private Seq keptOf(Seq all) {
@@ -245,9 +250,12 @@ public final class LakebloomFileIndex implements FileIndex {
         return false;
     }
 
+    private FileIndex lister() {
+        return moment.lasts() ? planned : base;
+    }
+
     public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
-        FileIndex lister = moment.lasts() ? planned : base;
-        Listing listing = new Listing(lister.listFiles(partitionFilters, dataFilters));
+        Listing listing = new Listing(lister().listFiles(partitionFilters, dataFilters));
         Seq kept = listing.kept;
         listing.kept = null;
         listed = listing;

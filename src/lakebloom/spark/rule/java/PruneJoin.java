@@ -9,12 +9,17 @@ import java.util.Set;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DoubleType;
+import org.apache.spark.sql.types.FloatType;
 
 /** For prune_join: a query without the files that hold none of the keys of another. */
 final class PruneJoin {
@@ -70,14 +75,30 @@ final class PruneJoin {
      */
     private static Object filtered(LogicalPlan plan, AttributeReference column, QueryExecution keys, DataType type) {
         DataType own = column.dataType();
-        if (!own.equals(type) && !Types.isExact(own, type) && !Types.isExact(type, own)) {
+        boolean sameValues = own.equals(type) || Types.isExact(own, type) || Types.isExact(type, own);
+        if (!sameValues || Types.isCollated(own)) {
             return "NO_MATCHING_INDEX";
         }
         if (!keys.analyzed().deterministic()) {
             return "NOT_REPEATABLE";
         }
         Set wanted = values(keys, type);
-        return wanted == null ? "TOO_MANY_KEYS" : (Object) new Filter(KeyCondition.of(column, wanted, type), plan);
+        return wanted == null ? "TOO_MANY_KEYS" : (Object) new Filter(withZeros(KeyCondition.of(column, wanted, type), column, wanted), plan);
+    }
+
+    /** A condition by which formats find either zero: some skip files of -0.0 where 0.0 is wanted, and a join matches both. */
+    private static Expression withZeros(Expression condition, AttributeReference column, Set keys) {
+        boolean isDouble = column.dataType() instanceof DoubleType;
+        boolean hasZero = false;
+        for (Iterator it = keys.iterator(); (isDouble || column.dataType() instanceof FloatType) && it.hasNext();) {
+            hasZero |= ((Number) it.next()).doubleValue() == 0;
+        }
+        Expression found = condition;
+        for (int sign = 1; hasZero && sign >= -1; sign -= 2) {
+            Object zero = isDouble ? (Object) Double.valueOf(sign * 0.0) : Float.valueOf(sign * 0.0f);
+            found = new Or(found, new EqualTo(column, new Literal(zero, column.dataType())));
+        }
+        return found;
     }
 
     /** The column of a name; null if there is none. */
