@@ -50,7 +50,7 @@ LAYERS = [
     ["calls"],
     ["errors"],
     ["display"],
-    ["arrow_compute", "locks", "tuning", "_lazy"],
+    ["arrow_compute", "locks", "timeout", "tuning", "_lazy"],
 ]
 LEVEL = {layer: level for level, layers in enumerate(LAYERS) for layer in layers}
 MODULES = sorted(SOURCE.rglob("*.py"))

@@ -12,10 +12,10 @@ from lakebloom import BloomIndexConfig, col
 from lakebloom.index.catalog import Catalog
 from lakebloom.index.query.reader import Reader
 from lakebloom.index.query.scans import PrunedFiles, Reading, ScanPruner, Unanswered
-from lakebloom.index.timeout import side_by_side, within
 from lakebloom.predicate.reasons import Reason
 from lakebloom.tables.listing import inventory
 from lakebloom.tables.listing.inventory import Inventory
+from lakebloom.timeout import side_by_side, within
 from tests.index.lake import Lake
 from tests.spark.support import write
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from lakebloom.errors import CommitConflictError, IndexStateError, LakebloomError
 from lakebloom.index.config import is_name, require_name
-from lakebloom.index.timeout import side_by_side, within
 from lakebloom.storage import normalise, open_index_storage, open_storage
 from lakebloom.storage.local.storage import LocalStorage
 from lakebloom.storage.objects.redaction import StorageOptions
 from lakebloom.store.log import Log
+from lakebloom.timeout import side_by_side, within
 
 if TYPE_CHECKING:
     import os

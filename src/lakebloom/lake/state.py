@@ -224,7 +224,7 @@ class LakeState:
         import difflib
         from contextlib import suppress
 
-        from lakebloom.index.timeout import within
+        from lakebloom.timeout import within
 
         wanted = error.message.partition("'")[2].rstrip("'")
         with suppress(LakebloomError, TimeoutError):

@@ -22,7 +22,6 @@ from lakebloom.errors import IndexNotFoundError, IndexStateError
 from lakebloom.index.query.pruning import prune, prune_together, resolver
 from lakebloom.index.query.views.combined import Together, helps
 from lakebloom.index.query.views.read_schema import TEMPORAL, TEXT_FORMATS, AsRead, ReadSchema
-from lakebloom.index.timeout import side_by_side, within
 from lakebloom.predicate.reasons import Reason
 from lakebloom.predicate.spark_types import spark_type
 from lakebloom.predicate.tree import Predicate, columns
@@ -36,6 +35,7 @@ from lakebloom.tables.formats.iceberg.schema import spark_schema
 from lakebloom.tables.name_mapping import names_of_ids
 from lakebloom.tables.reader_settings import CASE_SENSITIVE, Matters, differing, with_options
 from lakebloom.tables.schema import TableSchema
+from lakebloom.timeout import side_by_side, within
 from lakebloom.tuning import HOPELESS
 
 if TYPE_CHECKING:

@@ -35,7 +35,6 @@ from lakebloom.index.lookup.file_reads import FileShape, Read, batches_of, file_
 from lakebloom.index.query.query_reports import ScanFigures
 from lakebloom.index.query.reader import Reader, require_predicate
 from lakebloom.index.query.scan_reports import ScanReport
-from lakebloom.index.timeout import within
 from lakebloom.predicate.rows.evaluate import row_mask
 from lakebloom.predicate.tree import And, Predicate, to_json
 from lakebloom.spark.conf import default_location
@@ -48,6 +47,7 @@ from lakebloom.storage import normalise
 from lakebloom.tables.file_identity import changed_ms
 from lakebloom.tables.file_matching import ABSENT
 from lakebloom.tables.parquet.rows import TableRows
+from lakebloom.timeout import within
 
 if TYPE_CHECKING:
     import os

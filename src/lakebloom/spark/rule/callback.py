@@ -16,7 +16,6 @@ from lakebloom.errors import IndexStateError, StaleIndexError
 from lakebloom.index.query.explain import Note
 from lakebloom.index.query.pruning import resolver
 from lakebloom.index.query.scans import PrunedFiles, Unanswered, is_temporal, why_not
-from lakebloom.index.timeout import within
 from lakebloom.predicate.reasons import Reason
 from lakebloom.spark.joins import filter_words
 from lakebloom.spark.rule.join_sql import join_filter_sql
@@ -32,6 +31,7 @@ from lakebloom.spark.rule.wire import (
     parse,
 )
 from lakebloom.tables.file_identity import spark_file
+from lakebloom.timeout import within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -18,7 +18,7 @@ from lakebloom.display.secrets import remember, without_secrets
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["StorageOptions", "cause_of", "redacted", "remember_secrets", "without_userinfo"]
+__all__ = ["StorageOptions", "cause_of", "redacted", "remember_secrets", "secrets_in_url", "without_userinfo"]
 
 _PUBLIC_KEYS = frozenset(
     {
@@ -111,10 +111,11 @@ def _secrets(options: Mapping[str, str]) -> Iterator[str]:
         if _bare(key) not in _PUBLIC_KEYS:
             yield value
         if "://" in value:
-            yield from _secrets_in_url(value)
+            yield from secrets_in_url(value)
 
 
-def _secrets_in_url(url: str) -> Iterator[str]:
+def secrets_in_url(url: str) -> Iterator[str]:
+    """Yield the password and the values of the query of a URL."""
     rest = url.partition("://")[2]
     user_info, at, _ = rest.rpartition("@")
     if at and ":" in user_info:
