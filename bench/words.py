@@ -11,10 +11,8 @@ from collections.abc import Mapping
 from bench.results import Matrix, Outcome, figure
 
 OURS = "lakebloom"
-_NOT_FIGURES = "needs"
-"""The column of the board that has words."""
-_NAMED = 3
-"""How many are named who are better at something; the tables have all."""
+_NOT_COMPARED = ("needs", "requests", "MB")
+"""Columns of the board that have words, or that only explain the times."""
 
 
 def in_words(outcomes: Mapping[str, Outcome]) -> str:
@@ -59,29 +57,21 @@ def _span(ratios: list[float]) -> str:
 
 
 def _better(matrices: list[Matrix]) -> list[str]:
-    """Say for each kind of question, and for each cost, who is better in some lake."""
+    """Say for each kind of question, and for each cost, who is better in most lakes, and how many others are."""
     found: dict[str, dict[str, list[float]]] = {}
-    lakes: dict[str, int] = {}
     for matrix in matrices:
         for number, heading in enumerate(matrix.headings[1:], 1):
-            figures = {} if heading == _NOT_FIGURES else _column(matrix, number)
-            if OURS not in figures:
-                continue
-            ours = figures.pop(OURS)
-            lakes[heading] = lakes.get(heading, 0) + 1
+            figures = {} if heading.endswith(_NOT_COMPARED) else _column(matrix, number)
+            ours = figures.pop(OURS, 0.0)
             for name, value in figures.items():
-                if value < ours and not _is_ours(name):
-                    found.setdefault(heading, {}).setdefault(name, []).append(ours / max(value, 1e-9))
+                if 0 < value < ours and not _is_ours(name):
+                    found.setdefault(heading.removesuffix(", ms"), {}).setdefault(name, []).append(ours / value)
     said = []
     for heading, peers in found.items():
-        best = max(map(len, peers.values()))
-        named = sorted(peers.items(), key=lambda item: -max(item[1]))
-        each = ", ".join(
-            f"{name} ({_span(ratios)}{'' if len(ratios) == best else f', in {len(ratios)}'})"
-            for name, ratios in named[:_NAMED]
-        )
-        each += f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
-        said.append(f"*{heading}*, in {best} of {lakes[heading]}: {each}")
+        name, ratios = max(peers.items(), key=lambda item: (len(item[1]), max(item[1])))
+        lakes = "1 lake" if len(ratios) == 1 else f"{len(ratios)} lakes"
+        others = f", and {len(peers) - 1} more in some" if len(peers) > 1 else ""
+        said.append(f"*{heading}*: {name} ({_span(ratios)}, in {lakes}){others}")
     return [f"Others are better: {'; '.join(said)}."] if said else []
 
 
