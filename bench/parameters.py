@@ -130,7 +130,8 @@ class Lookup:
     growth_bar = 2.0
     very_many: ClassVar = {10_000: 0.015, 1_000_000: 2.0}
     """How many keys of a join's small side are asked of the largest table's files, and how long that may take."""
-    very_many_rounds = 3
+    very_many_rounds = 9
+    """The first ones work without numba, and then load it: it takes longer to load than one list takes without."""
     warm_bars: ClassVar = {1000: (15, 40, 5), 4000: (40, 150, 8)}
     """How many times faster than the fastest engine on the same files: present key, absent key, many keys."""
     lance_bars = (1.5, 0.5, 2.0)
@@ -271,7 +272,7 @@ class Tables:
     """How many times faster than deltalake's and pyiceberg's scans: for one key, and the files for many keys."""
     spark_bar = 10
     """How many times faster Spark finds one key of an Iceberg table with an index than without."""
-    many = 10_000
+    many, many_rounds = 10_000, 9
     pyiceberg_keys = 1_000
     """So many of them are given to pyiceberg, which translates the list again for each file."""
     erased_keys: ClassVar = {10_000: 5.0}

@@ -98,7 +98,7 @@ def _many_keys(lake: Lakebloom, table: SameRows, form: Form, scan: TableScan) ->
     keys = table.keys(Tables.many, Tables.seed + 1)
     condition = col("user").isin(keys)
     times = []
-    for _ in range(4):
+    for _ in range(Tables.many_rounds):  # the first ones load numba: see Lookup.very_many_rounds
         elapsed, found = _timed(lambda: lake.candidates(table.index(form), condition))
         times.append(elapsed)
         assert {Path(path).name for path in found["path"].to_pylist()} == set(table.names)  # each holds ten keys
