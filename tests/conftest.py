@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from tests.examples import most
+from tests.quick_queries import QUICK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,12 +96,13 @@ def spark() -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers must find lakebloom
+    builder = SparkSession.builder.master("local[2]")
+    for key, value in QUICK.items():
+        builder = builder.config(key, value)
     session = (
-        SparkSession.builder.master("local[2]")
-        .appName("lakebloom-tests")
+        builder.appName("lakebloom-tests")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "4")
         # No test depends on time: a busy machine must not change what is skipped.
         .config("spark.lakebloom.query.timeoutMs", "600000")
         .config("spark.driver.host", "127.0.0.1")
@@ -111,12 +113,6 @@ def spark() -> Iterator[SparkSession]:
         # Many small queries: the second compiler and parallel collectors cost more than they give. What a query leaves
         # behind is garbage: with room for many of them it is collected less often.
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms1g -Xmn400m")
-        # Thousands of tiny queries: compiling each would take longer than all of them, and none needs two tasks. Tests
-        # of expressions that lakebloom adds to plans have them compiled (the fixture `compiled`).
-        .config("spark.sql.codegen.wholeStage", "false")
-        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        .config("spark.sql.files.minPartitionNum", "1")
-        .config("spark.sql.files.openCostInBytes", "1")
         .getOrCreate()
     )
     yield session

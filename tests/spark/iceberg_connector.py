@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.quick_queries import QUICK
 from tests.spark.processes import environment
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def session() -> SparkSession:
 
     jar = str(connector_jar())
     builder = SparkSession.builder.master("local[2]").config("spark.driver.extraClassPath", jar)
-    settings = {"spark.ui.enabled": "false", "spark.sql.warehouse.dir": tempfile.gettempdir()}
+    settings = {**QUICK, "spark.ui.enabled": "false", "spark.sql.warehouse.dir": tempfile.gettempdir()}
     for key, value in settings.items():
         builder = builder.config(key, value)
     found = builder.getOrCreate()

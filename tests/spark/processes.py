@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ROOT = Path(__file__).parents[2]
-SHORT_LIVED = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""For Java processes that live for seconds: compiling well costs them more than it gives."""
+_SPARK = "-Dspark.ui.enabled=false -Dspark.sql.shuffle.partitions=4"
+SHORT_LIVED = {"JAVA_TOOL_OPTIONS": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {_SPARK}"}
+"""For Java processes that live for seconds: compiling well costs them more than it gives. Spark takes its defaults from
+Java's properties: 200 tasks of a shuffle have nothing to do."""
 
 
 def environment() -> dict[str, str]:
