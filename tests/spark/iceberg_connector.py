@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -26,11 +27,17 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def connector_jar(scala: str = "2.13") -> Path | None:
-    """Return the connector of the package index; None where it is not installed."""
-    found = importlib.util.find_spec("snowpark_connect_deps_iceberg")
-    if found is None or found.origin is None:
-        return None
-    jars = sorted(Path(found.origin).parent.glob(f"jars/iceberg-spark-runtime-3.5_{scala}-*.jar"))
+    """Return the connector of the package index; None where it is not installed.
+
+    ``LAKEBLOOM_ICEBERG_JARS`` names a folder with another version of it.
+    """
+    place = os.environ.get("LAKEBLOOM_ICEBERG_JARS")
+    if place is None:
+        found = importlib.util.find_spec("snowpark_connect_deps_iceberg")
+        if found is None or found.origin is None:
+            return None
+        place = str(Path(found.origin).parent / "jars")
+    jars = sorted(Path(place).glob(f"iceberg-spark-runtime-3.5_{scala}-*.jar"))
     return jars[0] if jars else None
 
 
