@@ -24,7 +24,7 @@ def lake(spark: SparkSession, tmp_path: Path) -> Lakebloom:
     return Lakebloom(spark, tmp_path / "indexes")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def compiled(spark: SparkSession) -> Iterator[None]:
     """Let Spark compile queries, as it does for users; the session of the tests interprets them."""
     with configured(spark, {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}):

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = pytest.mark.usefixtures("compiled")
 SHUFFLED = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.lakebloom.join.minBytes": "0",
@@ -101,6 +100,7 @@ def test_only_safe_sides_are_filtered(
     assert join.reason is expected
 
 
+@pytest.mark.usefixtures("compiled")
 def test_what_the_filter_dropped(lake: Lakebloom, users: DataFrame, orders: DataFrame) -> None:
     query = orders.join(users, "k")
     query.collect()
@@ -251,6 +251,7 @@ COLUMNS: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_every_type_has_the_hash_of_the_index(spark: SparkSession, ansi: str) -> None:
     with configured(spark, {"spark.sql.ansi.enabled": ansi, "spark.sql.session.timeZone": "UTC"}):
@@ -268,6 +269,7 @@ def test_every_type_has_the_hash_of_the_index(spark: SparkSession, ansi: str) ->
 BY_HAND = {name: values for name, values in COLUMNS.items() if not name.startswith("decimal(38")}
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_the_column_by_hand(spark: SparkSession, lake: Lakebloom, tmp_path: Path, ansi: str) -> None:
     columns = BY_HAND
@@ -308,6 +310,7 @@ def test_might_contain_refuses_what_would_take_longer_than_the_join(lake: Lakebl
         lake.might_contain("wide", "k", "k")
 
 
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("fields", ["1", "100"])
 def test_rows_do_not_carry_the_filter(
     spark: SparkSession, lake: Lakebloom, users: DataFrame, orders: DataFrame, fields: str
@@ -334,6 +337,7 @@ KEY_TYPES = {
 }
 
 
+@pytest.mark.usefixtures("compiled")
 @settings(max_examples=most(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_join(spark: SparkSession, tmp_path: Path, shuffled: None, data: st.DataObject) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from lakebloom import BloomIndexConfig, Lakebloom
 from tests.session_state import SessionState
 from tests.spark.support import keys
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+# Spark's list of tables is made by code that it compiles.
+pytestmark = pytest.mark.usefixtures("compiled")
 NEW, CHANGED = "spark.sql.files.maxPartitionBytes", "spark.sql.shuffle.partitions"
 
 

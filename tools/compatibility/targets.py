@@ -28,7 +28,12 @@ AREAS = {
         "tests/spark/test_conf.py",
         "tests/hints/test_reasons.py",
     ),
-    "joins": ("tests/spark/test_joins.py", "tests/spark/test_partners.py", "tests/spark/rule"),
+    "joins": (
+        "tests/spark/test_join_equality.py",
+        "tests/spark/test_joins.py",
+        "tests/spark/test_partners.py",
+        "tests/spark/rule",
+    ),
     "explain": ("tests/spark/test_explain.py", "tests/spark/test_claims.py"),
     "building, formats": ("tests/spark/build", "tests/spark/test_lake.py", "tests/spark/test_operations.py"),
     "types": (

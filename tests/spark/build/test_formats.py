@@ -152,7 +152,7 @@ def test_files_of_many_splits(spark: SparkSession, lake: Lakebloom, tmp_path: Pa
     append(spark, tmp_path / "t", "csv", 0, 3000)
     append(spark, tmp_path / "t", "csv", 3000, 3000)
     lake.create_index(FORMATS["csv"](spark, str(tmp_path / "t")), BloomIndexConfig("whole", ["value", "n"]))
-    spark.conf.set("spark.sql.files.maxPartitionBytes", "16384")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "8192")
     request.addfinalizer(lambda: spark.conf.unset("spark.sql.files.maxPartitionBytes"))
     frame = FORMATS["csv"](spark, str(tmp_path / "t"))
     assert frame.rdd.getNumPartitions() > 4
