@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from rich.console import Console
 
+from bench.lookup.race import to_page_cache
 from bench.parameters import Tables
 from bench.results import Outcome, Result, main
 from bench.session import session
@@ -25,12 +26,14 @@ from bench.tables.scans import DeltalakeScan, PyicebergScan, TableScan
 from bench.tables.source import ERASED, INDEXES, SEARCHED, Form, SameRows, absent_keys, is_ready, make, newest_metadata
 from lakebloom import Lakebloom, col
 
+FORMS: tuple[Form, ...] = ("plain", "delta", "iceberg")
 TITLES: dict[Form, str] = {"delta": "Delta", "iceberg": "Iceberg"}
 
 
 def run(console: Console) -> Outcome:
     """Measure everything."""
     _make_all()
+    to_page_cache(INDEXES, *(SEARCHED.place(form) for form in FORMS))
     lake = Lakebloom(location=INDEXES)
     scans: dict[Form, TableScan] = {
         "delta": DeltalakeScan(SEARCHED.place("delta")),
