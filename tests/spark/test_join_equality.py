@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lakebloom import BloomIndexConfig
+from lakebloom.errors import UnsupportedTypeError
 from lakebloom.predicate.reasons import Reason
 from tests.spark.needs import needs_collations
 from tests.spark.skipping.support import configured
@@ -70,3 +71,10 @@ def test_keys_of_another_type_are_not_filtered_and_explain_says_so(
         assert query.count() == 2
         assert [(join.side, join.reason) for join in lake.explain(query).joins] == [("left", Reason.NOT_SUPPORTED)]
     lake.disable()
+
+
+def test_might_contain_refuses_what_would_take_longer_than_the_join(lake: Lakebloom, tmp_path: Path) -> None:
+    write(tmp_path / "t/0.parquet", {"k": pa.array([1, 2], pa.decimal128(30, 2))})
+    lake.create_index(tmp_path / "t", BloomIndexConfig("wide", ["k"], global_filter=True))
+    with pytest.raises(UnsupportedTypeError, match=r"decimal\(30,2\).*at most 18 digits"):
+        lake.might_contain("wide", "k", "k")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F  # noqa: N812
 
 from lakebloom import BloomIndexConfig, Lakebloom
-from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, StaleIndexError, UnsupportedTypeError
+from lakebloom.errors import ColumnNotFoundError, InvalidArgumentError, StaleIndexError
 from lakebloom.predicate.reasons import Reason
 from lakebloom.sbbf.hashing.hash_values import hash_array
 from lakebloom.spark.build.expressions import canonical_hash
@@ -301,13 +301,6 @@ def test_what_might_contain_refuses(lake: Lakebloom, users: DataFrame, tmp_path:
     lake.create_index(tmp_path / "users", BloomIndexConfig("plain", ["k"]))
     with pytest.raises(InvalidArgumentError, match=r"has no global filter.*global_filter=True"):
         lake.might_contain("plain", "k", "k")
-
-
-def test_might_contain_refuses_what_would_take_longer_than_the_join(lake: Lakebloom, tmp_path: Path) -> None:
-    write(tmp_path / "t/0.parquet", {"k": pa.array([1, 2], pa.decimal128(30, 2))})
-    lake.create_index(tmp_path / "t", BloomIndexConfig("wide", ["k"], global_filter=True))
-    with pytest.raises(UnsupportedTypeError, match=r"decimal\(30,2\).*at most 18 digits"):
-        lake.might_contain("wide", "k", "k")
 
 
 @pytest.mark.usefixtures("compiled")
