@@ -185,8 +185,5 @@ def _ask_each(pruner: Pruner, segments: Sequence[UnitFilters], *, remote: bool) 
     workers = REQUESTS if remote else CORES if is_much else 1
     if len(segments) < 2 or workers < 2:
         return [pruner.can_match(segment) for segment in segments]
-    if remote and pruner.num_values < LONG_LIST:  # a round trip takes longer than hashing some values once more
-        return list(pool(workers).map(pruner.can_match, segments))
-    # The first segment alone: it fills what all share.
-    first = pruner.can_match(segments[0])
-    return [first, *pool(workers).map(pruner.can_match, segments[1:])]
+    pruner.prepare(segments[0])
+    return list(pool(workers).map(pruner.can_match, segments))

@@ -143,6 +143,10 @@ class Pruner:
         """How many values the filters may be probed for."""
         return _num_values(self._normal)
 
+    def prepare(self, filters: UnitFilters) -> None:
+        """Hash all values for the column types of these units, before threads prune several sets. Reads nothing."""
+        _Pruning(filters, self._resolve, self._values, self._hopeless).plan(self._normal)
+
     def can_match(self, filters: UnitFilters) -> Pruned:
         """Tell which of these units can contain a row for which the predicate is TRUE. False is certain."""
         pruning = _Pruning(filters, self._resolve, self._values, self._hopeless)
@@ -217,6 +221,14 @@ class _Pruning:
         self.used: list[Used] = []
         self.unused: list[Unused] = []
         self.by_part: list[tuple[Units, Units, Units]] = []
+
+    def plan(self, node: Normal) -> None:
+        """Make what all leaves compare units with."""
+        if isinstance(node, AllOf | AnyOf):
+            for child in node.children:
+                self.plan(child)
+        else:
+            self._plan(node)
 
     def prune(self, node: Normal, open_units: Units, why_not: Reason = Reason.NOT_NEEDED) -> Units:
         """Return the open units that can match. ``why_not`` is the reason if no unit is open."""
