@@ -145,7 +145,7 @@ class Pruner:
 
     def prepare(self, filters: UnitFilters) -> None:
         """Hash all values for the column types of these units, before threads prune several sets. Reads nothing."""
-        _Pruning(filters, self._resolve, self._values, self._hopeless).plan(self._normal)
+        _Pruning(filters, self._resolve, self._values, self._hopeless).cost(self._normal)
 
     def can_match(self, filters: UnitFilters) -> Pruned:
         """Tell which of these units can contain a row for which the predicate is TRUE. False is certain."""
@@ -222,19 +222,11 @@ class _Pruning:
         self.unused: list[Unused] = []
         self.by_part: list[tuple[Units, Units, Units]] = []
 
-    def plan(self, node: Normal) -> None:
-        """Make what all leaves compare units with."""
-        if isinstance(node, AllOf | AnyOf):
-            for child in node.children:
-                self.plan(child)
-        else:
-            self._plan(node)
-
     def prune(self, node: Normal, open_units: Units, why_not: Reason = Reason.NOT_NEEDED) -> Units:
         """Return the open units that can match. ``why_not`` is the reason if no unit is open."""
         match node:
             case AllOf(children):
-                for child in sorted(children, key=self._cost):
+                for child in sorted(children, key=self.cost):
                     open_units = self.prune(child, open_units, why_not)
                 return open_units
             case AnyOf(children):
@@ -242,7 +234,7 @@ class _Pruning:
                 # A child that keeps every unit goes first: then no filter is read for the others.
                 if open_units and not self._is_answered(node):
                     why_not = Reason.OR_NOT_ANSWERED
-                for child in sorted(children, key=lambda child: (self._is_answered(child), self._cost(child))):
+                for child in sorted(children, key=lambda child: (self._is_answered(child), self.cost(child))):
                     kept = kept | self.prune(child, open_units - kept, why_not)
                 return kept
             case OneOf(bounds=bounds) if bounds and isinstance(self._plan(node), Reason):
@@ -262,11 +254,11 @@ class _Pruning:
             case _:
                 return not isinstance(self._plan(node), Reason)
 
-    def _cost(self, node: Normal) -> int:
+    def cost(self, node: Normal) -> int:
         """Return how many values the filters would be probed for."""
         match node:
             case AllOf(children) | AnyOf(children):
-                return sum(map(self._cost, children))
+                return sum(map(self.cost, children))
             case OneOf():
                 plan = self._plan(node)
                 return 0 if isinstance(plan, Reason) else plan.num_hashes
