@@ -13,7 +13,6 @@ from lakebloom.errors import (
 from lakebloom.index.arguments import as_of_arguments, column_list
 from lakebloom.index.as_of import NEWEST
 from lakebloom.index.current_table import table_at
-from lakebloom.index.query.reader import candidate_table
 from lakebloom.lake.state import LakeState
 
 # Modules that only some methods need are imported where they are used, so that a lookup starts sooner.
@@ -97,8 +96,7 @@ class Reading(LakeState):
 
         Unindexed files (new or changed since they were indexed) are not in the result.
         """
-        found = self._reader(name).candidates(self._predicate(name, predicate), self._current)
-        return candidate_table(found)
+        return self._reader(name).candidates(self._predicate(name, predicate), self._current)
 
     def lookup(
         self,

@@ -11,7 +11,7 @@ from lakebloom.index.lookup.explain_reads import explain_reads
 from lakebloom.index.maintain.filter_health import ColumnHealth, SegmentHealth, column_health, segment_health
 from lakebloom.index.maintain.freshness import Freshness, freshness
 from lakebloom.index.maintain.stored_sizes import StoredColumn, stored_columns
-from lakebloom.index.query.reader import candidates_of
+from lakebloom.index.query.pruning import prune
 from lakebloom.index.reports import IndexRecord, VersionRecord, history_of
 from lakebloom.index.snapshot import Snapshot
 from lakebloom.report.next_steps import Step, next_steps
@@ -126,7 +126,8 @@ def _skip_map(snapshot: Snapshot, table: TableRecord, files: Sequence[TableFile]
     scan = explain_reads(snapshot, table, predicate, files)
     unanswered = tuple((part.text, reason) for part, reason in scan.unanswered)
     units = sum(int(current.sum()) for current in snapshot.current)
-    return SkipMap(scan, tuple(files), units, len(candidates_of(snapshot, predicate)), unanswered)
+    kept = prune(snapshot, predicate, table=table).by_segment()
+    return SkipMap(scan, tuple(files), units, sum(len(numbers) for _, numbers in kept), unanswered)
 
 
 def _mean(values: list[float], weights: list[int]) -> float:

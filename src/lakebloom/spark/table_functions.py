@@ -84,11 +84,11 @@ def _handlers(location: str, options: dict[str, str]) -> dict[str, tuple[type, s
     class Candidates:
         def eval(self, index: str, column: str, value: Any) -> Iterator[tuple[Any, ...]]:
             from lakebloom.index.catalog import Catalog
-            from lakebloom.index.query.reader import Reader, candidate_table
+            from lakebloom.index.query.reader import Reader
 
             stored = Catalog(location, options).index(index)
             predicate = equal_to(stored.log.newest().table.schema, column, value)
-            for row in candidate_table(Reader(stored).candidates(predicate)).to_pylist():
+            for row in Reader(stored).candidates(predicate).to_pylist():
                 yield row["path"], row["row_start"], row["row_count"], row["row_groups"]
 
     return {

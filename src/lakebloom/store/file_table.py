@@ -99,6 +99,15 @@ class FileTable:
                 found[at] = file
         return found  # type: ignore[return-value]
 
+    def uris(self, wanted: IntArray) -> list[str]:
+        """Return the URIs of some of the files, given in ascending order."""
+        places = wanted // ROWS
+        found: list[str] = []
+        for number in sorted(set(places.tolist())):
+            rows = wanted[places == number] - number * ROWS
+            found += _uris(_taken(self._file.batch(number), rows)).to_pylist()
+        return found
+
     def _row(self, number: int) -> TableFile:
         """Return one file."""
         batch, row = self._file.batch(number // ROWS), number % ROWS
@@ -120,13 +129,17 @@ def _taken(batch: pa.RecordBatch, rows: IntArray) -> pa.RecordBatch:
 
 
 def _columns(batch: pa.RecordBatch) -> FileColumns:
-    parts = (pc.cast(batch[name], pa.large_string()) for name in ("directory", "name"))
     return FileColumns(
-        pc.binary_join_element_wise(*parts, text_scalar("")),
+        _uris(batch),
         numbers(batch["size_bytes"], 8),
         numbers(batch["mtime_ms"], 8),
         pc.cast(batch["tag"], pa.large_string()),
     )
+
+
+def _uris(batch: pa.RecordBatch) -> pa.Array:
+    parts = (pc.cast(batch[name], pa.large_string()) for name in ("directory", "name"))
+    return pc.binary_join_element_wise(*parts, text_scalar(""))
 
 
 def _offsets(texts: pa.Array) -> IntArray:

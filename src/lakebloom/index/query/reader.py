@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
+import lakebloom.arrow_compute as pc
 from lakebloom.errors import CorruptIndexError, InvalidArgumentError, StorageError
 from lakebloom.index.current_table import recorded_table
 from lakebloom.index.query.pruning import prune
@@ -18,6 +19,7 @@ from lakebloom.sbbf.distinct import distinct_numbers
 from lakebloom.sbbf.values.plain_arrays import plain_array
 from lakebloom.storage import to_local_path
 from lakebloom.storage.metered import Metered
+from lakebloom.tables.file_columns import whole_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from lakebloom.predicate.prune.unit_filters import IntArray
     from lakebloom.predicate.tree import Predicate
     from lakebloom.store.page_table import RecordedAt
-    from lakebloom.store.records import TableRecord
     from lakebloom.store.segments import Segment
     from lakebloom.tables.file_identity import TableFile
 
@@ -92,24 +93,22 @@ class Reader:
         """Return the table as the last build or refresh found it; one with a log as its log describes it now."""
         return recorded_table(snapshot, self.options)
 
-    def candidates(
-        self, predicate: Predicate, current: Callable[[Snapshot], CurrentTable] | None = None
-    ) -> list[Candidate]:
-        """Return the units that can match of files that the table may have now, by their names.
+    def candidates(self, predicate: Predicate, current: Callable[[Snapshot], CurrentTable] | None = None) -> pa.Table:
+        """Return the units that can match of files that the table may have now, by their names: CANDIDATES_SCHEMA.
 
         ``current`` returns the table of a version. Raises UnsupportedSourceError for a table that is no longer one of
         plain files.
         """
         require_predicate(predicate)
 
-        def found(snapshot: Snapshot) -> list[Candidate]:
+        def found(snapshot: Snapshot) -> pa.Table:
             table = (current or self.recorded_table)(snapshot)
             table.require_plain(self.options)
             names = snapshot.names if table.snapshot is None else table.record.schema.names
-            possible = candidates_of(snapshot, renamed(predicate, names.require), table.record)
-            if table.holds_all:
-                return possible
-            return [candidate for candidate in possible if table.may_hold(candidate.file.uri)]
+            kept = prune(snapshot, renamed(predicate, names.require), table=table.record)
+            may_hold = None if table.holds_all else table.may_hold
+            batches = [_candidate_rows(segment, numbers, may_hold) for segment, numbers in kept.by_segment()]
+            return pa.Table.from_batches(batches, CANDIDATES_SCHEMA)
 
         return self.with_newest(found)
 
@@ -122,19 +121,6 @@ def require_predicate(predicate: object) -> None:
             found=predicate,
             hint='for example col("user_id") == 42, or "user_id = 42"',
         )
-
-
-def candidates_of(snapshot: Snapshot, predicate: Predicate, table: TableRecord | None = None) -> list[Candidate]:
-    """Return the units of one version that can match, in the order of the segments.
-
-    ``table`` is the version of a table with a log.
-    """
-    logged = table if table is not None and table.snapshot is not None else None
-    return [
-        candidate
-        for segment, numbers in prune(snapshot, predicate, table=logged).by_segment()
-        for candidate in candidates_in(segment, numbers)
-    ]
 
 
 def candidates_in(segment: Segment, numbers: IntArray) -> list[Candidate]:
@@ -158,20 +144,26 @@ def _recorded_pages(segment: Segment, files: IntArray) -> list[RecordedAt | None
     return [None] * len(files)
 
 
-def candidate_table(candidates: list[Candidate]) -> pa.Table:
-    """Return candidates as an Arrow table: path, row_start, row_count, row_groups. Local paths are plain paths."""
+def _candidate_rows(segment: Segment, numbers: IntArray, may_hold: Callable[[str], bool] | None) -> pa.RecordBatch:
+    """Return units of a segment by their numbers, but for those in files that the table cannot have."""
+    distinct, places = distinct_numbers(segment.units.files.of_units(numbers))
+    uris = segment.units.files.uris(distinct)
+    if may_hold is not None:
+        here = np.fromiter(map(may_hold, uris), np.bool_, len(uris))[places]
+        numbers, places = numbers[here], places[here]
+    names = ("row_start", "row_count", "row_group_start", "row_group_count")
+    row_starts, row_counts, firsts, counts = segment.units.rows(names, numbers)
+    ends = np.cumsum(np.append(0, counts))
+    groups = np.arange(ends[-1]) + np.repeat(firsts - ends[:-1], counts)
     # Not with pa.array, which loads pandas if it is installed: that takes longer than the query.
-    ends = [0, *accumulate(len(candidate.row_groups) for candidate in candidates)]
-    groups = [group for candidate in candidates for group in candidate.row_groups]
-    return pa.Table.from_arrays(
-        [
-            plain_array([_shown_path(candidate.file.uri) for candidate in candidates], pa.string()),
-            plain_array([candidate.row_start for candidate in candidates], pa.int64()),
-            plain_array([candidate.row_count for candidate in candidates], pa.int64()),
-            pa.ListArray.from_arrays(plain_array(ends, pa.int32()), plain_array(groups, pa.int32())),
-        ],
-        schema=CANDIDATES_SCHEMA,
-    )
+    paths = plain_array([_shown_path(uri) for uri in uris], pa.string())
+    columns = [
+        pc.take(paths, whole_numbers(places)),
+        whole_numbers(row_starts),
+        whole_numbers(row_counts),
+        pa.ListArray.from_arrays(plain_array(ends, pa.int32()), plain_array(groups, pa.int32())),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=CANDIDATES_SCHEMA)
 
 
 def _shown_path(uri: str) -> str:
