@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from lakebloom import BloomIndexConfig, Sbbf, hash_values
+from lakebloom import BloomIndexConfig, Sbbf, col, hash_values
+from lakebloom.index.catalog import Catalog
 from lakebloom.index.maintain.lifecycle import delete_index
 from lakebloom.report import gather
 from lakebloom.sbbf import estimates
+from tests.index.delta_lake import DeltaIndexes, Model
 from tests.index.lake import Lake
+from tests.index.logged_lake import NAME
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,6 +53,19 @@ def test_the_skip_map_is_that_of_candidates(facts: Facts, aged: Lake, predicate:
     assert skip_map.scan.files_not_covered == 5
     assert skip_map.scan.files == 32
     assert skip_map.scan.predicate == "k = 1234 OR s = 's11999'"
+
+
+def test_units_are_counted_by_the_columns_of_a_tables_version(tmp_path: Path) -> None:
+    model = Model(tmp_path / "t")
+    for number in range(8):
+        model.append([{"k": number, "s": f"s{number}"}])
+    indexes = DeltaIndexes(tmp_path, tmp_path / "t")
+    indexes.create("k")
+    model.columns[0].name = "key"
+    model.alter()
+    skip_map = gather(Catalog(indexes.location), NAME, col("key") == 3).skip_map
+    assert skip_map is not None
+    assert (skip_map.units_kept, skip_map.scan.files_kept) == (1, 1)
 
 
 def test_the_measured_rate_is_what_absent_keys_meet(facts: Facts, aged: Lake) -> None:
