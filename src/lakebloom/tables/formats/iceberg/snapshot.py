@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lakebloom.errors import DataFileError, UnsupportedSourceError
+from lakebloom.errors import UnsupportedSourceError
 from lakebloom.tables.column_mapping import ColumnMapping
 from lakebloom.tables.formats.iceberg.applied_deletes import AppliedDeletes, equality_columns
-from lakebloom.tables.formats.iceberg.manifests import DATA
+from lakebloom.tables.formats.iceberg.described_files import Meaning
 from lakebloom.tables.formats.iceberg.partition_values import Partitions, identity_sources
 from lakebloom.tables.formats.iceberg.schema import spark_schema
-from lakebloom.tables.formats.table_snapshot import DataFile
 from lakebloom.tables.name_mapping import names_of_ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.formats.iceberg.described_files import DescribedFiles
     from lakebloom.tables.formats.iceberg.manifests import ListedFile
     from lakebloom.tables.formats.iceberg.metadata import Schema, SnapshotInfo, TableMetadata
+    from lakebloom.tables.formats.table_snapshot import DataFile
 
 __all__ = ["EMPTY", "IcebergSnapshot"]
 
@@ -39,11 +41,12 @@ class IcebergSnapshot:
         metadata: TableMetadata,
         info: SnapshotInfo | None,
         schema: Schema,
-        read: Callable[[SnapshotInfo], Sequence[ListedFile]],
+        read: Callable[[SnapshotInfo], Sequence[tuple[str, Sequence[ListedFile]]]],
+        described: DescribedFiles,
     ) -> None:
-        """``info`` is None for a table without rows; ``read`` reads the manifests of a snapshot."""
+        """``info`` is None for a table without rows; ``read`` reads the manifests of a snapshot, with their URIs."""
         self.metadata_uri, self.metadata = metadata_uri, metadata
-        self._info, self._schema, self._read = info, schema, read
+        self._info, self._schema, self._read, self._described = info, schema, read, described
 
     def __repr__(self) -> str:
         return f"IcebergSnapshot({self.metadata_uri!r}, snapshot {self.version})"
@@ -92,32 +95,26 @@ class IcebergSnapshot:
         """
         if self._info is None:
             return {}
-        specs = self.metadata.specs
-        entries = self._read(self._info)
         columns = equality_columns(self.metadata)
-        partitions = Partitions(specs, {number: column.type for number, column in columns.items()})
-        deletes = AppliedDeletes(
-            (entry for entry in entries if entry.content != DATA), partitions, columns, self.name_mapping
-        )
+        types = {number: column.type for number, column in columns.items()}
+        meaning = Meaning(self.table_id, self.metadata.specs, types)
+        manifests = self._described.of(self._read(self._info), meaning)
         found: dict[str, DataFile] = {}
-        for entry in entries:
-            if entry.content != DATA:
-                continue
-            if entry.spec_id not in specs:
-                raise DataFileError(
-                    f"{entry.uri} has an unknown partition spec",
-                    found=f"{entry.spec_id}",
-                    hint="check the table's metadata",
-                )
-            if entry.uri in found:
-                raise UnsupportedSourceError(
-                    f"snapshot {self.version} of the Iceberg table {self.metadata.location} has a file several times",
-                    found=entry.uri,
-                    hint="rewrite the table's data files, or query the table with its own engine",
-                )
-            partition = partitions.of(entry)
-            constants = partitions.constants(entry, partition)
-            found[entry.uri] = DataFile(
-                entry.identity(self.table_id), (), deletes.of(entry, partition, constants), constants, entry.format
+        for manifest in manifests:
+            found.update(manifest.data_files)
+        described = [each for manifest in manifests for each in manifest.described]
+        if len(found) < len(described):
+            uri, _ = Counter(each.entry.uri for each in described).most_common(1)[0]
+            raise UnsupportedSourceError(
+                f"snapshot {self.version} of the Iceberg table {self.metadata.location} has a file several times",
+                found=uri,
+                hint="rewrite the table's data files, or query the table with its own engine",
             )
+        removed = [entry for manifest in manifests for entry in manifest.deletes]
+        if removed:
+            deletes = AppliedDeletes(removed, Partitions(meaning.specs, types), columns, self.name_mapping)
+            for entry, partition, file in described:
+                applied = deletes.of(entry, partition, file.constants or ())
+                if applied is not None:
+                    found[entry.uri] = file._replace(deletes=applied)
         return found

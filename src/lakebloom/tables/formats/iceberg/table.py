@@ -17,6 +17,7 @@ from lakebloom.locks import new_lock
 from lakebloom.storage.uri import from_decoded
 from lakebloom.tables.file_identity import is_object, is_reachable, is_same
 from lakebloom.tables.formats.iceberg.catalogs import metadata_of, metadata_without_session
+from lakebloom.tables.formats.iceberg.described_files import DescribedFiles
 from lakebloom.tables.formats.iceberg.locate import folder_state, newest_metadata, next_versions
 from lakebloom.tables.formats.iceberg.manifests import read_entries, read_manifest_list
 from lakebloom.tables.formats.iceberg.metadata import read_metadata
@@ -74,6 +75,7 @@ class IcebergTable:
         self._lock = new_lock()
         self._kept: _Kept | None = None
         self._entries: dict[str, tuple[ListedFile, ...]] = {}
+        self._described_files = DescribedFiles()
 
     def newest(self, told: str = "") -> IcebergSnapshot:
         """Return the current snapshot with the current schema; the same object as long as nothing is newer.
@@ -191,10 +193,13 @@ class IcebergTable:
             schema = metadata.schema_of(schema_id)
         except KeyError:
             raise DataFileError(f"{uri} does not describe schema {schema_id}", hint="check the metadata") from None
-        return IcebergSnapshot(uri, metadata, info, schema, self._read)
+        return IcebergSnapshot(uri, metadata, info, schema, self._read, self._described_files)
 
-    def _read(self, info: SnapshotInfo) -> Sequence[ListedFile]:
-        """Return all entries of a snapshot. Manifests that the last snapshot had, too, are not read again."""
+    def _read(self, info: SnapshotInfo) -> Sequence[tuple[str, Sequence[ListedFile]]]:
+        """Return the entries of all manifests of a snapshot, with their URIs.
+
+        Manifests that the last snapshot had, too, are not read again.
+        """
         if info.manifest_list is None:
             raise UnsupportedSourceError(
                 f"snapshot {info.snapshot_id} of the Iceberg table {self.source} has no list of manifests",
@@ -205,7 +210,7 @@ class IcebergTable:
         entries = read_entries(manifests, self._options, self._entries)
         with self._lock:
             self._entries = entries if len(self._entries) > KEPT_MANIFESTS else {**self._entries, **entries}
-        return [entry for manifest in manifests for entry in entries[manifest.uri]]
+        return [(manifest.uri, entries[manifest.uri]) for manifest in manifests]
 
 
 def _stat(uri: str) -> TableFile | None:
