@@ -185,6 +185,9 @@ SHARD_BYTES = 8 << 30
 """The largest shard of files that one task indexes. docs/SCALE.md."""
 SHARD_FILES = 5000
 """The most files of a shard. docs/SCALE.md."""
+REFRESHED_BYTES = 8 << 20
+"""New files of a refresh that get a segment of their own: a lookup reads each segment, and a table that grows by a few
+files at a time has few of them so. bench-build."""
 PENDING_HASHES = 8 << 20
 """64 MiB of hashes that a task keeps until it knows how large filters must be. bench-build, bench-size."""
 PAGE_UNIT_ROWS = 1 << 14

@@ -11,10 +11,13 @@ import pyarrow as pa
 import pytest
 
 from lakebloom import BloomIndexConfig, col, errors, hash_values
+from lakebloom.index.build.plan import shard_files
 from lakebloom.index.maintain import optimize
 from lakebloom.index.maintain.lifecycle import delete_index, restore_index
 from lakebloom.index.maintain.optimize import optimize_index
 from lakebloom.store.global_filters import read_global
+from lakebloom.tables.file_identity import TableFile
+from lakebloom.tuning import REFRESHED_BYTES
 from tests.index.lake import NAME, Lake, assert_answers, columns_of, questions
 from tests.index.meddling import Meanwhile
 from tests.storage.faults import FaultyStorage
@@ -138,6 +141,25 @@ def test_two_quick_refreshes_at_once_both_count(lake: Lake, files: int) -> None:
     assert (report.version, report.files) == ((2, 0) if files == 2 else (3, 1))
     assert_global_filters_hold_everything(lake)
     assert lake.indexed() == lake.uris()
+    assert_answers(lake, QUESTIONS)
+
+
+@pytest.mark.parametrize(("size_bytes", "segments"), [(1, 1), (REFRESHED_BYTES, 3)])
+def test_small_new_files_share_a_segment(size_bytes: int, segments: int) -> None:
+    new = [TableFile(f"file:///t/f{number}", size_bytes, 1) for number in range(3)]
+    shards = shard_files(new, 2, REFRESHED_BYTES)
+    assert len(shards) == segments
+    assert [file for shard in shards for file in shard.files] == new
+    assert len(shard_files(new, 2)) == 3, "a first build uses all cores"
+
+
+def test_a_refresh_adds_one_segment_for_a_few_files(lake: Lake) -> None:
+    lake.fill(range(3))
+    lake.create()
+    before = len(lake.entry().segments)
+    lake.fill(range(3, 9))
+    lake.refresh()
+    assert len(lake.entry().segments) == before + 1
     assert_answers(lake, QUESTIONS)
 
 

@@ -159,20 +159,23 @@ class Builder(Protocol):
         """Write one segment for each shard of files."""
 
 
-def shard_files(files: Sequence[TableFile], parallelism: int) -> list[Shard]:
-    """Divide files into shards: few, because a lookup reads each segment; even, because tasks should end together."""
+def shard_files(files: Sequence[TableFile], parallelism: int, least_bytes: int = 1) -> list[Shard]:
+    """Divide files into shards: few, because a lookup reads each segment; even, because tasks should end together.
+
+    There is one shard only, unless they have at least so many bytes each.
+    """
     if not files:
         return []
-    total = sum(file.size_bytes for file in files)
+    # A file counts at least the cost of opening it.
+    weights = [file.size_bytes + (1 << 16) for file in files]
+    total = sum(weights)
     wanted = max(
         1,
-        min(len(files), TASKS_PER_CORE * parallelism),
+        min(len(files), TASKS_PER_CORE * parallelism, total // least_bytes),
         -(-total // SHARD_BYTES),
         -(-len(files) // SHARD_FILES),
     )
-    # A file counts at least the cost of opening it.
-    weights = [file.size_bytes + (1 << 16) for file in files]
-    target = sum(weights) / wanted
+    target = total / wanted
     shards: list[list[TableFile]] = [[]]
     filled = 0.0
     for file, weight in zip(files, weights, strict=True):

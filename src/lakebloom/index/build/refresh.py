@@ -39,7 +39,7 @@ from lakebloom.index.snapshot import Snapshot
 from lakebloom.index.units import Shape
 from lakebloom.store.global_filters import read_global, write_global
 from lakebloom.tables.columns import format_name
-from lakebloom.tuning import MOST_GLOBAL_FPP
+from lakebloom.tuning import MOST_GLOBAL_FPP, REFRESHED_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -237,7 +237,7 @@ class _Refresh:
 
     def _build(self, plan: BuildPlan, files: Sequence[TableFile]) -> BuildResult:
         with self._phases.timed("build"):
-            return run_build(self._workshop, self._index, plan, self._table.record, files)
+            return run_build(self._workshop, self._index, plan, self._table.record, files, REFRESHED_BYTES)
 
     def _added(self, base: Commit, plan: BuildPlan, result: BuildResult, table: TableRecord) -> Commit:
         self._require_same(base)

@@ -182,16 +182,21 @@ def _largest_global(settings: Settings) -> int:
 
 
 def run_build(
-    workshop: Workshop, index: Index, plan: BuildPlan, table: TableRecord, files: Sequence[TableFile]
+    workshop: Workshop,
+    index: Index,
+    plan: BuildPlan,
+    table: TableRecord,
+    files: Sequence[TableFile],
+    least_bytes: int = 1,
 ) -> BuildResult:
-    """Write the segments. After an error their files are deleted, if possible.
+    """Write the segments. After an error their files are deleted, if possible. ``least_bytes`` is for ``shard_files``.
 
     Checks the builder and the location before anything is written.
     """
     require_buildable(workshop, plan, table, files)
     require_writable(index.storage)
     match_table(index.storage.uri, (file.uri for file in files), table.locations)
-    shards = shard_files(files, workshop.builder.parallelism())
+    shards = shard_files(files, workshop.builder.parallelism(), least_bytes)
     try:
         return workshop.builder.build(plan, table, shards, workshop.progress)
     except KeyboardInterrupt:
