@@ -278,6 +278,8 @@ class Tables:
     erased_keys: ClassVar = {10_000: 5.0}
     """How many keys are planned to be erased, and how long that may take beside reading the files that hold them."""
     very_many_keys = 1_000_000
+    refresh_few, refresh_many, refresh_rounds, refresh_bar = 100, 10_000, 12, 1.2
+    """Files of two tables to which some are added, and how much of the time of the small one the large one may take."""
 
 
 if IS_TINY:

@@ -61,5 +61,8 @@ TINY: dict[str, dict[str, Any]] = {
         "pyiceberg_keys": 100,
         "erased_keys": {500: 5.0},
         "very_many_keys": 5_000,
+        "refresh_few": 20,
+        "refresh_many": 60,
+        "refresh_rounds": 2,
     },
 }

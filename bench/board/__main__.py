@@ -23,6 +23,7 @@ from bench.lookup.large import large_lake, large_questions
 from bench.lookup.race import BLOOM, BTREE, LIMIT, LOADING, OURS, TOLD, Method, cold, too_slow, warm
 from bench.lookup.source import ABSENT, CASES, PRESENT, size_of
 from bench.parameters import WORK, Board, Large, LargeLookup, Needle
+from bench.phases import phase
 from bench.results import Matrix, Outcome, Point, Result, figure, main
 from bench.tables.source import newest_metadata
 
@@ -57,24 +58,28 @@ def run(console: Console) -> Outcome:
     matrices: list[Matrix] = []
     points: list[Point] = []
     before: tuple[Lake, list[Method]] | None = None
-    made = lakes()
+    with phase(console, "lakes"):
+        made = lakes()
     missing = {}
     for lake, _ in made:
-        missing[lake.name] = make_forms(lake, _smaller(lake, [each for each, _ in made]))
-        console.print(f"[dim]{lake.title}: made[/]")
-    make_indexes([lake for lake, _ in made])
+        with phase(console, f"{lake.title}: forms"):
+            missing[lake.name] = make_forms(lake, _smaller(lake, [each for each, _ in made]))
+    with phase(console, "indexes"):
+        make_indexes([lake for lake, _ in made])
     for lake, asked in made:
         contenders = _methods(lake, missing[lake.name])
-        warm(contenders, asked, _left_out(lake, contenders, before), Board.case_s)
-        loading_s = statistics.median(cold(contenders, asked[PRESENT], Board.cold_rounds))
+        with phase(console, f"{lake.title}: questions"):
+            warm(contenders, asked, _left_out(lake, contenders, before), Board.case_s)
+        with phase(console, f"{lake.title}: new processes"):
+            loading_s = statistics.median(cold(contenders, asked[PRESENT], Board.cold_rounds))
         matrices.append(_matrix(lake, contenders, missing[lake.name], loading_s))
         before = lake, contenders
         if lake.by_row_group:
             results += _bars(lake, contenders)
         if lake.name != "wide":
             points += _points(lake, contenders)
-        console.print(f"[dim]{lake.title}: measured[/]")
-    distant, more = distant_results(console, files := large_lake(), large_questions(files))
+    with phase(console, "an object store"):
+        distant, more = distant_results(console, files := large_lake(), large_questions(files))
     for matrix in (*matrices, distant):
         console.print(matrix.printed())
     return Outcome([*results, *more], points, matrices=[*matrices, distant])

@@ -19,6 +19,7 @@ from bench.lookup.large import large_results
 from bench.lookup.race import BLOOM, LIMIT, LOADING, OURS, Method, cold, methods, too_slow, warm
 from bench.lookup.source import ABSENT, CASES, INDEXES, MANY, PRESENT, questions, tables
 from bench.parameters import Lookup
+from bench.phases import phase
 from bench.results import Kind, Outcome, Point, Result, main, table
 from bench.scale.probe import probe_results
 from lakebloom import Lakebloom, col
@@ -28,7 +29,9 @@ def run(console: Console) -> Outcome:
     """Measure everything."""
     races: dict[int, list[Method]] = {}
     loading_s: dict[int, float] = {}
-    for searched in tables():
+    with phase(console, "lakes"):
+        made = tables()
+    for searched in made:
         contenders = methods(searched)
         smaller = races.get(max(races, default=0), [])
         growth = searched.files / max(races, default=searched.files)
@@ -36,11 +39,12 @@ def run(console: Console) -> Outcome:
             (method.name, case) for method in contenders for case in CASES if too_slow(method, smaller, growth, case)
         }
         asked = questions(searched, Lookup.questions + 1)
-        warm(contenders, asked, left_out)
+        with phase(console, f"{searched.files:,} files: questions"):
+            warm(contenders, asked, left_out)
         if searched.files in Lookup.cold_bars:
-            loading_s[searched.files] = statistics.median(cold(contenders, asked[PRESENT]))
+            with phase(console, f"{searched.files:,} files: new processes"):
+                loading_s[searched.files] = statistics.median(cold(contenders, asked[PRESENT]))
         races[searched.files] = contenders
-        console.print(f"[dim]{searched.files:,} files searched[/]")
     print_times(console, races)
     points = [
         Point(method.name, files, 1e3 * typical)

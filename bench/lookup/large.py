@@ -22,6 +22,7 @@ from bench.ledger import Cost, Ledger
 from bench.lookup.race import BLOOM, BTREE, LOADING, OURS, TOLD, Method, cold, warm
 from bench.lookup.source import ABSENT, CASES, FOLDER, INDEXES, MANY, PRESENT, Question, write_lance
 from bench.parameters import LargeLookup, Lookup
+from bench.phases import phase
 from bench.results import Kind, Result, table
 from bench.session import session
 from lakebloom import BloomIndexConfig, Lakebloom, col
@@ -37,12 +38,16 @@ _READS_FILTERS = ("DuckDB", "DataFusion")
 
 def large_results(console: Console) -> list[Result]:
     """Measure everything."""
-    files = large_lake()
-    build = large_index(files)
+    with phase(console, "large files: lake"):
+        files = large_lake()
+        contenders = _methods(files)
+    with phase(console, "large files: index, built three times in two ways"):
+        build = large_index(files)
     asked = large_questions(files)
-    contenders = _methods(files)
-    warm(contenders, asked, set())
-    loading_s = statistics.median(cold(contenders, asked[PRESENT]))
+    with phase(console, "large files: questions"):
+        warm(contenders, asked, set())
+    with phase(console, "large files: new processes"):
+        loading_s = statistics.median(cold(contenders, asked[PRESENT]))
     _print(console, contenders, files)
     return [*_compared(contenders, loading_s, _limits(asked)), _bytes_of_a_row(files, asked), *build]
 

@@ -22,6 +22,7 @@ from bench.parameters import Tables
 from bench.results import Outcome, Result, main
 from bench.session import session
 from bench.tables.iceberg import spark_on_iceberg
+from bench.tables.refresh import LOGS, refreshed
 from bench.tables.scans import DeltalakeScan, PyicebergScan, TableScan
 from bench.tables.source import ERASED, INDEXES, SEARCHED, Form, SameRows, absent_keys, is_ready, make, newest_metadata
 from lakebloom import Lakebloom, col
@@ -43,6 +44,9 @@ def run(console: Console) -> Outcome:
     for form, scan in scans.items():
         results += [*_lookups(lake, SEARCHED, form, scan), _many_keys(lake, SEARCHED, form, scan)]
         console.print(f"[dim]{TITLES[form]}: lookups are measured[/]")
+    for title, log_of in LOGS.items():
+        results += refreshed(title, log_of)
+        console.print(f"[dim]{title}: refreshes are measured[/]")
     results += spark_on_iceberg()
     return Outcome([*results, *_erasures(lake, ERASED)])
 
