@@ -169,7 +169,7 @@ class Board:
 
     small_files = (1000, 4000)
     questions = 15
-    case_s = 1.5
+    case_s = 0.8
     """A method that has taken so long for one kind of question is asked no more of that kind."""
     cold_rounds = 3
     form_s = 40.0
