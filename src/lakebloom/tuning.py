@@ -176,6 +176,8 @@ KEPT_MANIFESTS = 1024
 """Manifests of an Iceberg table that are kept beside those of the last snapshot. Bounds memory."""
 KEPT_LOGS = 16
 """Tables with a log whose last state is kept, so that a newer version costs only its own commits. Bounds memory."""
+KEPT_VERSIONS = 2
+"""Older versions of such a table that are kept: lookups in one, or in two in turn, read it once. Bounds memory."""
 
 # ---------------------------------------------------------------- building
 

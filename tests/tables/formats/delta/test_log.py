@@ -129,6 +129,44 @@ def test_a_newer_version_costs_only_its_own_commits(tmp_path: Path, monkeypatch:
     assert read == [f"{21:020}.json"]
 
 
+def test_an_older_version_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lookups in one version, or in two in turn, do not replay the log each time."""
+    table = HandTable(tmp_path, FIELDS)
+    for number in range(9):
+        table.commit(table.add(f"{number}.parquet", rows(number)))
+    log = log_of(tmp_path)
+    read: list[str] = []
+    whole = type(log._storage).read
+    monkeypatch.setattr(type(log._storage), "read", lambda self, path: read.append(path) or whole(self, path))
+    found = {version: log.at(version) for version in (3, 5)}
+    table.commit(table.add("new.parquet", rows(99)))
+    assert log.newest().version == 10
+    read.clear()
+    for version in (3, 5, 3, 5, 5):
+        assert log.at(version) is found[version]
+    assert read == []
+    assert [len(log.at(version).files) for version in (1, 2, 3)] == [1, 2, 3]
+    assert log.at(3) is not found[3], "memory is bounded"
+
+
+def test_an_older_version_of_a_table_that_was_made_anew_is_read_again(tmp_path: Path) -> None:
+    def make(*numbers: int) -> None:
+        table = HandTable(tmp_path, FIELDS)
+        for number in numbers:
+            table.commit(table.add(f"{number}.parquet", rows(number)))
+
+    make(1, 2, 3)
+    log = log_of(tmp_path)
+    assert [file.uri.rpartition("/")[2] for file in log.at(2).files] == ["1.parquet", "2.parquet"]
+    shutil.rmtree(tmp_path)
+    make(4, 5, 6)
+    assert [file.uri.rpartition("/")[2] for file in log.at(2).files] == ["4.parquet", "5.parquet"]
+    (tmp_path / "_delta_log" / f"{1:020}.json").unlink()
+    (tmp_path / "_delta_log" / f"{2:020}.json").unlink()
+    with pytest.raises(UnsupportedSourceError, match="version 1 is missing"):
+        log.at(2)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["classic", "parts", "v2 json", "v2 parquet"])
 @pytest.mark.parametrize("partitioned", [True, False])

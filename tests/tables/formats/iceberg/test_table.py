@@ -73,6 +73,26 @@ def test_a_manifest_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert len(read) == len(set(read)) == 3
 
 
+def test_an_older_snapshot_is_read_once_while_nothing_is_newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = small(tmp_path / "t")
+    numbers = [table.current, *(table.commit(table.data(rows(number))) for number in range(3))]
+    reader = opened(tmp_path / "t")
+    real = iceberg_table.read_manifest_list
+    read: list[str] = []
+    monkeypatch.setattr(
+        iceberg_table, "read_manifest_list", lambda uri, options: (read.append(uri), real(uri, options))[1]
+    )
+    for _ in range(3):
+        assert [len(reader.at(number).files) for number in numbers[:2]] == [1, 2]
+    assert len(read) == 2
+    assert [len(reader.at(number).files) for number in numbers] == [1, 2, 3, 4]
+    table.schema([column(1, "key", "long")])
+    table.commit(table.data(rows(9)))
+    read.clear()
+    assert len(reader.at(numbers[3]).files) == 4
+    assert len(read) == 1, "newer metadata may say something else about a snapshot"
+
+
 def test_the_directory_is_never_listed_and_files_are_not_looked_at(tmp_path: Path) -> None:
     table = small(tmp_path / "t")
     gone = table.data(rows(7))

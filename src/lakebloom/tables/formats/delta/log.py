@@ -5,6 +5,9 @@ and one small request asks for the commit after it: nothing else is read where n
 listed again, because the commit that is asked for may have been cleaned up behind a later checkpoint. A table that was
 removed and made anew in the same place is noticed by the file of the last known commit, before newer commits are added
 to the state of the old table; on local disk, where looking costs nothing, that file is looked at each time.
+
+Older versions that were asked for last are kept, too, as long as their commits are the same files: reading one again
+would cost a listing, a checkpoint and the commits after it.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from lakebloom.tables.formats.delta.snapshot import DeltaSnapshot
 from lakebloom.tables.formats.delta.state import StateBuilder
 from lakebloom.tables.formats.delta.times import version_at
 from lakebloom.tables.listing.listing import stat_file
+from lakebloom.tuning import KEPT_VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,6 +59,7 @@ class DeltaLog:
         self._clock = clock
         self._lock = new_lock()
         self._kept: _Kept | None = None
+        self._older: dict[int, _Kept] = {}
 
     def newest(self) -> DeltaSnapshot:
         """Return the newest version; the same object as long as there is no newer one.
@@ -87,7 +92,13 @@ class DeltaLog:
         newest = self.newest()
         if version == newest.version:
             return newest
-        return until_stable(lambda: self._read_again(version))
+        file = self._stat(version)
+        with self._lock:
+            known = self._older.get(version)
+        if known is None or not is_same(known.file, file):
+            known = _Kept(until_stable(lambda: self._read_again(version)), file, self._clock())
+        self._keep_older(known)
+        return known.snapshot
 
     def at_timestamp(self, timestamp_ms: int) -> DeltaSnapshot:
         """Return the version that was the newest at a time. Raises NotFoundError where there was none yet."""
@@ -165,6 +176,15 @@ class DeltaLog:
                 self._kept = found  # otherwise another thread was quicker
         return found.snapshot
 
+    def _keep_older(self, found: _Kept) -> None:
+        """Keep the versions that were asked for last. Without a file nothing would tell whether one is the same."""
+        with self._lock:
+            self._older.pop(found.version, None)
+            if found.file is not None:
+                self._older[found.version] = found
+            for version in list(self._older)[:-KEPT_VERSIONS]:
+                del self._older[version]
+
     def _snapshot(self, state: State) -> DeltaSnapshot:
         return DeltaSnapshot(self.table_uri, self._options, state)
 
@@ -178,7 +198,7 @@ class DeltaLog:
 
 
 class _Kept(NamedTuple):
-    """The newest version as far as it is known."""
+    """A version: the newest as far as it is known, or one that was asked for."""
 
     snapshot: DeltaSnapshot
     file: TableFile | None

@@ -25,7 +25,7 @@ from lakebloom.tables.formats.iceberg.snapshot import EMPTY, IcebergSnapshot
 from lakebloom.tables.formats.iceberg.times import shown_time, snapshot_at
 from lakebloom.tables.formats.recognise import METADATA
 from lakebloom.tables.listing.listing import stat_file
-from lakebloom.tuning import KEPT_MANIFESTS
+from lakebloom.tuning import KEPT_MANIFESTS, KEPT_VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -76,6 +76,8 @@ class IcebergTable:
         self._kept: _Kept | None = None
         self._entries: dict[str, tuple[ListedFile, ...]] = {}
         self._described_files = DescribedFiles()
+        self._older: dict[int, IcebergSnapshot] = {}
+        """Snapshots that were asked for last by their ids. They keep the files that their manifests list."""
 
     def newest(self, told: str = "") -> IcebergSnapshot:
         """Return the current snapshot with the current schema; the same object as long as nothing is newer.
@@ -106,8 +108,16 @@ class IcebergTable:
 
     def _at(self, newest: IcebergSnapshot, version: int) -> IcebergSnapshot:
         metadata = newest.metadata
-        info = self._require(metadata, version)
-        return self._snapshot(newest.metadata_uri, metadata, info, None if info is None else info.schema_id)
+        with self._lock:
+            known = self._older.pop(version, None)
+        if known is None or known.metadata is not metadata:
+            info = self._require(metadata, version)
+            known = self._snapshot(newest.metadata_uri, metadata, info, None if info is None else info.schema_id)
+        with self._lock:
+            self._older[version] = known
+            for other in list(self._older)[:-KEPT_VERSIONS]:
+                del self._older[other]
+        return known
 
     def _require(self, metadata: TableMetadata, version: int) -> SnapshotInfo | None:
         if version == EMPTY and metadata.current_snapshot is None:
