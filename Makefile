@@ -11,6 +11,7 @@ STAMP := $(VENV)/.installed
 CORE := .venv-core$(AGE)
 CORE_STAMP := $(CORE)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
+ARCHIVE := $(VENV)/spark.jsa
 FAST := not spark and not slow
 RANDOM_QUERIES := tests/spark/skipping/test_fuzz.py
 RANDOM_HISTORIES := tests/spark/test_iceberg_random.py
@@ -35,11 +36,15 @@ $(BENCH_STAMP): $(STAMP)
 	@tools/bootstrap $(PYTHON3) $(VENV) bench $(DEPENDENCIES)
 	@touch $@
 
+# Java's classes, so that each of the many Spark processes starts with half the work; without it they only start slower.
+$(ARCHIVE): $(STAMP) tests/class_archive.py
+	@. tools/java && $(BIN)/python -m tests.class_archive || echo "no archive of Spark's classes: tests take longer"
+
 $(CORE_STAMP): pyproject.toml constraints.txt tools/bootstrap
 	@tools/bootstrap $(PYTHON3) $(CORE) core-tests $(DEPENDENCIES)
 	@touch $@
 
-test: $(STAMP) $(CORE_STAMP) ## environment, lint, types and all tests, in three processes; DURATIONS=1 prints the time of each file
+test: $(STAMP) $(CORE_STAMP) $(ARCHIVE) ## environment, lint, types and all tests, in three processes; DURATIONS=1 prints the time of each file
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check core
 	@. tools/java && . tools/chromium && LAKEBLOOM_DURATIONS=$(DURATIONS) $(BIN)/python -m pytest -n 3 $(SHARED)
 

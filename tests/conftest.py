@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import settings
 
+from tests.class_archive import JAVA_OPTIONS
 from tests.examples import most
 from tests.quick_queries import QUICK
 
@@ -110,9 +111,8 @@ def spark() -> Iterator[SparkSession]:
         # As Spark 4 does: Spark 3.5 refuses to write dates before 1582.
         .config("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
         .config("spark.sql.parquet.int96RebaseModeInWrite", "CORRECTED")
-        # Many small queries: the second compiler and parallel collectors cost more than they give. What a query leaves
-        # behind is garbage: with room for many of them it is collected less often.
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms1g -Xmn400m")
+        # What a query leaves behind is garbage: with room for many of them it is collected less often.
+        .config("spark.driver.extraJavaOptions", f"{JAVA_OPTIONS} -Xms1g -Xmn400m")
         .getOrCreate()
     )
     yield session

@@ -12,14 +12,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.class_archive import JAVA_OPTIONS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ROOT = Path(__file__).parents[2]
 _SPARK = "-Dspark.ui.enabled=false -Dspark.sql.shuffle.partitions=4"
-SHORT_LIVED = {"JAVA_TOOL_OPTIONS": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {_SPARK}"}
-"""For Java processes that live for seconds: compiling well costs them more than it gives. Spark takes its defaults from
-Java's properties: 200 tasks of a shuffle have nothing to do."""
+SHORT_LIVED = {"JAVA_TOOL_OPTIONS": f"{JAVA_OPTIONS} {_SPARK}"}
+"""For Java processes that live for seconds. Spark takes its defaults from Java's properties: of 200 tasks of a shuffle
+most have nothing to do."""
 
 
 def environment() -> dict[str, str]:
