@@ -73,6 +73,28 @@ def test_a_manifest_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert len(read) == len(set(read)) == 3
 
 
+def test_a_file_is_described_once_and_deletes_are_of_one_version(tmp_path: Path) -> None:
+    table = small(tmp_path / "t")
+    reader = opened(tmp_path / "t")
+    first = reader.newest()
+    (described,) = first.data_files.values()
+    table.commit(table.data(rows(3)))
+    second = reader.newest()
+    assert second.data_files[described.file.uri] is described
+    (entry,) = table.manifests[0].entries
+    table.commit(table.positions({entry.path: [0]}, entry))
+    third = reader.newest()
+    assert third.data_files[described.file.uri].deletes is not None
+    assert third.data_files[described.file.uri].file == described.file
+    assert [each.data_files[described.file.uri].deletes for each in (first, second)] == [None, None]
+    table.partitioned([{"name": "p", "transform": "identity", "source-id": 1, "field-id": 1000, "result": "long"}])
+    table.commit(table.data(rows(4), 1, (4,)))
+    assert {uri: file.constants for uri, file in reader.newest().data_files.items()} == {
+        uri: file.constants for uri, file in opened(tmp_path / "t").newest().data_files.items()
+    }
+    assert (("#1", "4"),) in {file.constants for file in reader.newest().data_files.values()}
+
+
 def test_an_older_snapshot_is_read_once_while_nothing_is_newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = small(tmp_path / "t")
     numbers = [table.current, *(table.commit(table.data(rows(number))) for number in range(3))]
