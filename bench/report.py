@@ -83,8 +83,9 @@ _LIMITS = {
     """,
     "tables": """
         A lookup in a Delta table looks for the next commit, and for the last one; one in an Iceberg table looks
-        which metadata file is the newest. The rest is a lookup in plain files. A plan reads the key column of the
-        files that hold keys, file by file.
+        which metadata file is the newest. The rest is a lookup in plain files. A refresh compares all files of the
+        log with those of the index, as columns; and more units have a lower rate, whose filters have more layers to
+        write. A plan reads the key column of the files that hold keys, file by file.
     """,
 }
 
