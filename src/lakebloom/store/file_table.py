@@ -101,6 +101,8 @@ class FileTable:
 
     def uris(self, wanted: IntArray) -> list[str]:
         """Return the URIs of some of the files, given in ascending order."""
+        if len(wanted) <= _FEW:
+            return [self._row(number).uri for number in wanted.tolist()]
         places = wanted // ROWS
         found: list[str] = []
         for number in sorted(set(places.tolist())):
