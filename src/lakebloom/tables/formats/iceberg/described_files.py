@@ -45,7 +45,7 @@ class DescribedManifest(NamedTuple):
 
     described: tuple[DescribedFile, ...]
     data_files: dict[str, DataFile]
-    """The same by URI: one less than there are if one of them is there twice."""
+    """The same by URI: fewer, if one of them is there twice."""
     deletes: tuple[ListedFile, ...]
 
 
