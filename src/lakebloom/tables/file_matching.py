@@ -15,9 +15,10 @@ import pyarrow as pa
 import lakebloom.arrow_compute as pc
 from lakebloom.sbbf.hashing.buffers import numbers_or
 from lakebloom.tables.file_columns import FileColumns
+from lakebloom.tables.file_list import FileList
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from lakebloom.tables.file_identity import TableFile
 
@@ -43,15 +44,15 @@ class Matched(NamedTuple):
 class Listing:
     """Files as they are listed, in any order, each URI once."""
 
-    def __init__(self, columns: FileColumns, uris: Sequence[str]) -> None:
-        self._columns, self._uris = columns, uris
+    def __init__(self, columns: FileColumns) -> None:
+        self._columns = columns
         texts = columns.uris
         self._is_sorted = len(texts) < 2 or bool(pc.all(pc.less(texts[:-1], texts[1:])).as_py())
 
     @classmethod
     def of(cls, files: Sequence[TableFile]) -> Listing:
         """Return these files as a listing."""
-        return cls(FileColumns.of(files), [file[0] for file in files])
+        return cls(files.columns if isinstance(files, FileList) else FileColumns.of(files))
 
     def match(self, known: Iterable[FileColumns], num_known: int) -> Matched:
         """Find known files, given in runs, ``num_known`` in all."""
@@ -69,7 +70,7 @@ class Listing:
                 same[start:stop] = self._same(run, found)
             start = stop
         if rest:
-            looked_up = self._looked_up(pa.chunked_array([run.uris for _, run in rest]), 0, len(self._uris))
+            looked_up = self._looked_up(pa.chunked_array([run.uris for _, run in rest]), 0, self._columns.num_rows)
             done = 0
             for start, run in rest:
                 found = looked_up[done : done + run.num_rows]
@@ -80,17 +81,20 @@ class Listing:
 
     def _nearby(self, run: FileColumns) -> IntArray | None:
         """Return the places of a run, if the listing is in order and has its files close together."""
-        if not run.num_rows or not self._uris:
+        if not run.num_rows or not self._columns.num_rows:
             return np.full(run.num_rows, ABSENT, dtype=np.int64)
         if not self._is_sorted:
             return None
-        first = bisect_left(self._uris, run.uris[0].as_py())
+        first = self._place(bisect_left, run.uris[0].as_py())
         if self._columns.uris.slice(first, run.num_rows).equals(run.uris):
             return np.arange(first, first + run.num_rows)
         ends = pc.min_max(run.uris).as_py()
-        low = bisect_left(self._uris, ends["min"])
-        high = bisect_right(self._uris, ends["max"])
+        low, high = self._place(bisect_left, ends["min"]), self._place(bisect_right, ends["max"])
         return self._looked_up(run.uris, low, high) if high - low <= _NARROW * run.num_rows else None
+
+    def _place(self, bisect: Callable[..., int], uri: str) -> int:
+        """Return where a URI is or would be in a listing that is in order."""
+        return bisect(range(self._columns.num_rows), uri, key=lambda row: self._columns.uris[row].as_py())
 
     def _looked_up(self, uris: pa.Array | pa.ChunkedArray, low: int, high: int) -> IntArray:
         """Find URIs in a part of the listing."""

@@ -58,7 +58,7 @@ class _Prepared:
 
     record: ConfigRecord
     table: CurrentTable
-    files: list[TableFile]
+    files: Sequence[TableFile]
     plan: BuildPlan
     price: PriceTag
     found: Commit | None

@@ -74,9 +74,9 @@ class ParquetDirectory:
         """Return the table, which is a path; one with a log in its newest version."""
         return logged_table(record, self._options)
 
-    def list_files(self, table: CurrentTable) -> list[TableFile]:
+    def list_files(self, table: CurrentTable) -> Sequence[TableFile]:
         """Return the table's files as they are now."""
-        return list(table.list_files(self._options))
+        return table.list_files(self._options)
 
     def parallelism(self) -> int:
         """Return how many tasks run at once."""

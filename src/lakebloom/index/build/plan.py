@@ -143,7 +143,7 @@ class Builder(Protocol):
     def table(self, record: TableRecord) -> CurrentTable:
         """Return the table as its owner describes it now."""
 
-    def list_files(self, table: CurrentTable) -> list[TableFile]:
+    def list_files(self, table: CurrentTable) -> Sequence[TableFile]:
         """Return the table's files as they are now."""
 
     def parallelism(self) -> int:

@@ -16,6 +16,7 @@ from lakebloom.sbbf.blocks import BYTES_PER_BLOCK
 from lakebloom.storage import require_writable
 from lakebloom.storage.permissions import match_table
 from lakebloom.tables.file_identity import is_reachable
+from lakebloom.tables.file_list import total_bytes
 from lakebloom.tuning import GLOBAL_BLOCK_STEP, GLOBAL_FPP, MOST_GLOBAL_FPP
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _rate(
     share = len(files) / len(all_files)
     fpp = sizing.auto_fpp(round(shape.units / share)) if config.fpp is None else config.fpp
     expected = estimate.filter_bytes(shape, len(config.columns), fpp, config.expected_items)
-    estimate.require_size(round(expected / share), sum(file.size_bytes for file in all_files), workshop.settings)
+    estimate.require_size(round(expected / share), total_bytes(all_files), workshop.settings)
     return fpp
 
 

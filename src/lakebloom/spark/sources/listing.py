@@ -31,7 +31,7 @@ def reachable(uri: str) -> bool:
 def list_table(spark: SparkSession, table: CurrentTable, options: Mapping[str, str]) -> list[TableFile]:
     """Return a table's files as they are now, sorted by URI; a missing location has none."""
     if table.snapshot is not None:
-        return list(table.snapshot.files)
+        return table.snapshot.files
     partitions = table.partitions
     if partitions is not None:
         if all(map(reachable, partitions.roots)):

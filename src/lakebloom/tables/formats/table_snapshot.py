@@ -11,7 +11,7 @@ and Iceberg's position deletes say these, and Iceberg's equality deletes are tur
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lakebloom.sbbf.kernels import BoolArray
     from lakebloom.tables.column_mapping import ColumnMapping
     from lakebloom.tables.file_identity import TableFile
+    from lakebloom.tables.file_list import FileList
     from lakebloom.tables.formats.delta.deletion_vectors import DeletionVector
     from lakebloom.tables.formats.iceberg.deletes import IcebergDeletes
 
@@ -79,7 +80,7 @@ class TableSnapshot(Protocol):
         """The names of the partition columns."""
 
     @property
-    def files(self) -> Sequence[TableFile]:
+    def files(self) -> FileList:
         """The identities of its files, sorted by URI; the same list as long as the snapshot lives."""
 
     @property

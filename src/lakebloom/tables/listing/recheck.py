@@ -127,7 +127,7 @@ class _Found:
         times_ns = np.fromiter((state.st_mtime_ns for state in self._states), np.int64, count)
         tags = texts([local_tag(state) for state in self._states])
         columns = FileColumns(texts(self._uris), sizes, times_ns // NS_PER_MS, tags)
-        return Listing(columns, self._uris)
+        return Listing(columns)
 
 
 def _watched(directories: Collection[str]) -> tuple[set[str], set[str]]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING
+
+import pytest
 
 from lakebloom.tables.formats.iceberg import manifests
 from lakebloom.tables.formats.iceberg import table as iceberg_table
-from tests.tables.formats.iceberg.hand_table import column
+from tests.tables.formats.iceberg.hand_table import Entry, column
 from tests.tables.formats.iceberg.test_table import opened, rows, small
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def test_a_manifest_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,3 +69,35 @@ def test_an_older_snapshot_is_read_once_while_nothing_is_newer(tmp_path: Path, m
     read.clear()
     assert len(reader.at(numbers[3]).files) == 4
     assert len(read) == 1, "newer metadata may say something else about a snapshot"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_files_followed_and_read_anew_are_the_same(tmp_path: Path, seed: int) -> None:
+    """Whatever was asked for before: the newest snapshot, an older one, or one that was rolled back to."""
+    chance = random.Random(seed)
+    table = small(tmp_path / "t")
+
+    def new() -> Entry:
+        return Entry(table.next_path(), chance.randint(1, 999), 2, 0)
+
+    for _ in range(5):
+        table.commit(*(new() for _ in range(10)))
+    numbers = [table.current]
+    reader = opened(tmp_path / "t")
+    for _ in range(20):
+        present = [entry for manifest in table.manifests for entry in manifest.entries]
+        removed = chance.sample(present, chance.randint(0, 3))
+        numbers.append(table.commit(*(new() for _ in range(chance.randint(0, 4))), removed=removed))
+        if chance.random() < 0.2:
+            table.roll_back(chance.choice(numbers))
+        if chance.random() < 0.2:
+            table.partitioned(
+                [{"name": "p", "transform": "identity", "source-id": 1, "field-id": 1000, "result": "long"}]
+            )
+        for version in (None, chance.choice(numbers)):
+            kept, anew = (
+                each.newest() if version is None else each.at(version) for each in (reader, opened(tmp_path / "t"))
+            )
+            assert kept.files == anew.files == sorted(file.file for file in anew.data_files.values())
+            assert kept.files.columns.files() == list(anew.files)
+            assert kept.data_files == anew.data_files

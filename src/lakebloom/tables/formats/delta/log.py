@@ -120,7 +120,8 @@ class DeltaLog:
             return self._followed(_Kept(self._snapshot(self._read(files, newest)), file, listed_at))
         if newest > kept.version:
             file = self._stat(newest)
-            return self._followed(_Kept(self._snapshot(self._read(files, newest, kept.state)), file, listed_at))
+            state = self._read(files, newest, kept.state)
+            return self._followed(_Kept(self._snapshot(state, kept.snapshot), file, listed_at))
         return self._followed(kept._replace(listed_at=listed_at))
 
     def _read(self, files: LogFiles, version: int, known: State | None = None) -> State:
@@ -154,7 +155,7 @@ class DeltaLog:
             version, file = version + 1, next_file
         if version == kept.version:
             return kept
-        return _Kept(self._snapshot(builder.finish(version)), file, kept.listed_at)
+        return _Kept(self._snapshot(builder.finish(version), kept.snapshot), file, kept.listed_at)
 
     def _apply(self, builder: StateBuilder, version: int) -> None:
         name = commit_name(version)
@@ -185,8 +186,8 @@ class DeltaLog:
             for version in list(self._older)[:-KEPT_VERSIONS]:
                 del self._older[version]
 
-    def _snapshot(self, state: State) -> DeltaSnapshot:
-        return DeltaSnapshot(self.table_uri, self._options, state)
+    def _snapshot(self, state: State, before: DeltaSnapshot | None = None) -> DeltaSnapshot:
+        return DeltaSnapshot(self.table_uri, self._options, state, before)
 
     def _missing(self, files: LogFiles, version: int) -> NotFoundError:
         readable = files.readable

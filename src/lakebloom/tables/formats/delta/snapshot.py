@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import NotFoundError, UnsupportedSourceError
 from lakebloom.storage import open_storage
+from lakebloom.tables.file_list import FileList
 from lakebloom.tables.formats.delta.features import mapping_of
 from lakebloom.tables.formats.delta.log_files import LOG, commit_name
 from lakebloom.tables.formats.delta.times import stated_ms
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from lakebloom.tables.column_mapping import ColumnMapping
-    from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.formats.delta.state import State
     from lakebloom.tables.formats.table_snapshot import DataFile
 
@@ -28,9 +28,13 @@ _IN_COMMIT = "delta.enableInCommitTimestamps"
 class DeltaSnapshot:
     """See ``TableSnapshot``."""
 
-    def __init__(self, table_uri: str, options: Mapping[str, str], state: State) -> None:
+    def __init__(
+        self, table_uri: str, options: Mapping[str, str], state: State, before: DeltaSnapshot | None = None
+    ) -> None:
+        """``before`` is the version from whose state this one was made, if any."""
         self.uri = table_uri
         self._options, self.state = options, state
+        self._files_before: FileList | None = None if before is None else before.__dict__.get("files")
 
     def __repr__(self) -> str:
         return f"DeltaSnapshot({self.uri!r}, version {self.version})"
@@ -84,15 +88,19 @@ class DeltaSnapshot:
         return self.state.metadata.partition_columns
 
     @cached_property
-    def files(self) -> list[TableFile]:
-        """See TableSnapshot.files."""
-        return sorted(entry.file for entry in self.data_files.values())
+    def files(self) -> FileList:
+        """See TableSnapshot.files. Made from those of the version before, if these were asked for."""
+        current = self.data_files  # raises an error, whatever is known of the version before
+        before, self._files_before = self._files_before, None  # so that versions do not keep each other
+        if before is None or self.state.changes is None:
+            return FileList.of(entry.file for entry in current.values())
+        return before.changed(self.state.changes.added, self.state.changes.removed)
 
     @cached_property
     def data_files(self) -> dict[str, DataFile]:
         """See TableSnapshot.data_files. Raises UnsupportedSourceError where a file is there with several vectors."""
         entries = self.state.entries
-        if all(entry.deletes is None for entry in entries.values()):
+        if not self.state.num_deletes:
             return entries
         found = {entry.file.uri: entry for entry in entries.values()}
         if len(found) < len(entries):

@@ -6,7 +6,7 @@ state of a version never changes; the next one is made from a copy, and costs wh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lakebloom.errors import DataFileError
 from lakebloom.tables.file_identity import LOGGED, TableFile
@@ -23,13 +23,20 @@ if TYPE_CHECKING:
     from lakebloom.tables.formats.delta.deletion_vectors import Descriptor
     from lakebloom.tables.formats.table_snapshot import PartitionValues
 
-__all__ = ["State", "StateBuilder"]
+__all__ = ["Changes", "State", "StateBuilder"]
+
+
+class Changes(NamedTuple):
+    """The files that two states do not share."""
+
+    added: frozenset[TableFile]
+    removed: frozenset[TableFile]
 
 
 class State:
     """What a table is at one version."""
 
-    __slots__ = ("entries", "in_commit_ms", "metadata", "protocol", "version")
+    __slots__ = ("changes", "entries", "in_commit_ms", "metadata", "num_deletes", "protocol", "version")
 
     def __init__(
         self,
@@ -38,10 +45,16 @@ class State:
         metadata: Metadata,
         protocol: Protocol,
         in_commit_ms: int | None,
+        num_deletes: int,
+        changes: Changes | None,
     ) -> None:
         self.version, self.entries, self.metadata, self.protocol = version, entries, metadata, protocol
         self.in_commit_ms = in_commit_ms
         """The time that the last commit states itself; None where it states none, or was not read."""
+        self.num_deletes = num_deletes
+        """How many entries have deleted rows."""
+        self.changes = changes
+        """What differs from the state that this one was made from; None where it was read from the log alone."""
 
 
 class StateBuilder:
@@ -55,6 +68,8 @@ class StateBuilder:
         self._protocol = None if base is None else base.protocol
         self._in_commit_ms: int | None = None
         self._partitions: dict[PartitionValues, PartitionValues] = {}
+        self._replaced: dict[str, DataFile | None] = {}
+        """The entries of the base whose keys were touched, as they were there."""
 
     def apply(self, uri: str, actions: Iterable[Action]) -> None:
         """Apply the actions of a file of the log. Raises DataFileError."""
@@ -87,7 +102,16 @@ class StateBuilder:
             )
         require_readable(self._table_uri, self._protocol, self._metadata)
         entries = self._entries if self._entries is not None else {}
-        return State(version, entries, self._metadata, self._protocol, self._in_commit_ms)
+        changes, num_deletes = None, 0
+        if self._base is None:
+            num_deletes = _with_deletes(entries.values())
+        else:
+            before = [entry for entry in self._replaced.values() if entry is not None]
+            after = [entries[key] for key in self._replaced if key in entries]
+            old, new = (frozenset(entry.file for entry in some) for some in (before, after))
+            changes = Changes(new - old, old - new)
+            num_deletes = self._base.num_deletes + _with_deletes(after) - _with_deletes(before)
+        return State(version, entries, self._metadata, self._protocol, self._in_commit_ms, num_deletes, changes)
 
     def _add(self, add: Add) -> None:
         uri = file_uri(add.path, self._table_uri)
@@ -105,11 +129,18 @@ class StateBuilder:
 
     def _put(self, key: str, entry: DataFile) -> None:
         assert self._entries is not None
+        self._touch(key)
         self._entries[key] = entry
 
     def _drop(self, key: str, removed_ms: int | None) -> None:
         assert self._entries is not None
+        self._touch(key)
         self._entries.pop(key, None)
+
+    def _touch(self, key: str) -> None:
+        if self._base is not None and key not in self._replaced:
+            assert self._entries is not None
+            self._replaced[key] = self._entries.get(key)
 
     def _shared(self, values: dict[str, str | None]) -> PartitionValues:
         """Return partition values, the same object for all files of a partition. An empty text is NULL in a log."""
@@ -117,6 +148,10 @@ class StateBuilder:
             return ()
         found = tuple((name, value or None) for name, value in values.items())
         return self._partitions.setdefault(found, found)
+
+
+def _with_deletes(entries: Iterable[DataFile]) -> int:
+    return sum(entry.deletes is not None for entry in entries)
 
 
 def _key(uri: str, vector: Descriptor | None) -> str:

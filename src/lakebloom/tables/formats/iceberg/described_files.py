@@ -9,13 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from lakebloom.errors import DataFileError
+from lakebloom.tables.file_list import FileList
 from lakebloom.tables.formats.iceberg.manifests import DATA
 from lakebloom.tables.formats.iceberg.partition_values import Partitions
 from lakebloom.tables.formats.table_snapshot import DataFile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from lakebloom.tables.file_identity import TableFile
     from lakebloom.tables.formats.iceberg.manifests import ListedFile
     from lakebloom.tables.formats.iceberg.metadata import PartitionSpec
     from lakebloom.tables.formats.iceberg.partition_values import Partition
@@ -54,6 +56,7 @@ class DescribedFiles:
 
     def __init__(self) -> None:
         self._kept: tuple[Meaning | None, dict[str, DescribedManifest]] = None, {}
+        self._listed: tuple[list[DescribedManifest], FileList] = [], FileList()
 
     def of(self, manifests: Sequence[tuple[str, Sequence[ListedFile]]], meaning: Meaning) -> list[DescribedManifest]:
         """Return the files of manifests, given by URI and entries. Raises DataFileError."""
@@ -64,6 +67,20 @@ class DescribedFiles:
         found = [known.get(uri) or _described(entries, partitions, meaning) for uri, entries in manifests]
         self._kept = meaning, {uri: each for (uri, _), each in zip(manifests, found, strict=True)}
         return found
+
+    def file_list(self, manifests: list[DescribedManifest]) -> FileList:
+        """Return the files of manifests that ``of`` returned. Made from the last list, if most of them are the same."""
+        before, files = self._listed
+        old, new = ({id(manifest) for manifest in some} for some in (before, manifests))
+        removed = _identities(manifest for manifest in before if id(manifest) not in new)
+        added = _identities(manifest for manifest in manifests if id(manifest) not in old)
+        found = files.changed(added - removed, removed - added)
+        self._listed = manifests, found
+        return found
+
+
+def _identities(manifests: Iterable[DescribedManifest]) -> set[TableFile]:
+    return {file.file for manifest in manifests for file in manifest.data_files.values()}
 
 
 def _described(entries: Sequence[ListedFile], partitions: Partitions, meaning: Meaning) -> DescribedManifest:

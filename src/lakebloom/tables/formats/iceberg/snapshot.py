@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lakebloom.errors import UnsupportedSourceError
 from lakebloom.tables.column_mapping import ColumnMapping
+from lakebloom.tables.file_list import FileList
 from lakebloom.tables.formats.iceberg.applied_deletes import AppliedDeletes, equality_columns
 from lakebloom.tables.formats.iceberg.described_files import Meaning
 from lakebloom.tables.formats.iceberg.partition_values import Partitions, identity_sources
@@ -17,8 +18,7 @@ from lakebloom.tables.name_mapping import names_of_ids
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from lakebloom.tables.file_identity import TableFile
-    from lakebloom.tables.formats.iceberg.described_files import DescribedFiles
+    from lakebloom.tables.formats.iceberg.described_files import DescribedFiles, DescribedManifest
     from lakebloom.tables.formats.iceberg.manifests import ListedFile
     from lakebloom.tables.formats.iceberg.metadata import Schema, SnapshotInfo, TableMetadata
     from lakebloom.tables.formats.table_snapshot import DataFile
@@ -83,9 +83,20 @@ class IcebergSnapshot:
         return tuple(field.name for field in self._schema.fields if field.id in sources)
 
     @cached_property
-    def files(self) -> list[TableFile]:
+    def files(self) -> FileList:
         """See TableSnapshot.files."""
-        return sorted(entry.file for entry in self.data_files.values())
+        return self._described.file_list(self._manifests) if self.data_files else FileList()
+
+    @cached_property
+    def _manifests(self) -> list[DescribedManifest]:
+        if self._info is None:
+            return []
+        return self._described.of(self._read(self._info), self._meaning)
+
+    @cached_property
+    def _meaning(self) -> Meaning:
+        types = {number: column.type for number, column in equality_columns(self.metadata).items()}
+        return Meaning(self.table_id, self.metadata.specs, types)
 
     @cached_property
     def data_files(self) -> dict[str, DataFile]:
@@ -93,17 +104,12 @@ class IcebergSnapshot:
 
         Raises DataFileError, and UnsupportedSourceError where a file is there several times: each of its rows would be.
         """
-        if self._info is None:
-            return {}
-        columns = equality_columns(self.metadata)
-        types = {number: column.type for number, column in columns.items()}
-        meaning = Meaning(self.table_id, self.metadata.specs, types)
-        manifests = self._described.of(self._read(self._info), meaning)
+        manifests = self._manifests
         found: dict[str, DataFile] = {}
         for manifest in manifests:
             found.update(manifest.data_files)
-        described = [each for manifest in manifests for each in manifest.described]
-        if len(found) < len(described):
+        if len(found) < sum(len(manifest.described) for manifest in manifests):
+            described = (each for manifest in manifests for each in manifest.described)
             uri, _ = Counter(each.entry.uri for each in described).most_common(1)[0]
             raise UnsupportedSourceError(
                 f"snapshot {self.version} of the Iceberg table {self.metadata.location} has a file several times",
@@ -112,8 +118,9 @@ class IcebergSnapshot:
             )
         removed = [entry for manifest in manifests for entry in manifest.deletes]
         if removed:
-            deletes = AppliedDeletes(removed, Partitions(meaning.specs, types), columns, self.name_mapping)
-            for entry, partition, file in described:
+            partitions = Partitions(self._meaning.specs, self._meaning.columns)
+            deletes = AppliedDeletes(removed, partitions, equality_columns(self.metadata), self.name_mapping)
+            for entry, partition, file in (each for manifest in manifests for each in manifest.described):
                 applied = deletes.of(entry, partition, file.constants or ())
                 if applied is not None:
                     found[entry.uri] = file._replace(deletes=applied)
