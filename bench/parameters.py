@@ -119,7 +119,7 @@ class Lookup:
     sizes = Needle.sizes
     questions = 40
     """How many different keys a quick method is asked."""
-    case_s = 2.0
+    case_s = 1.5
     """A method that has taken so long for one kind of question is asked no more of that kind."""
     slow_s = 10.0
     """A method that would take so long for one question is not asked."""
@@ -168,10 +168,10 @@ class Board:
     """All peers side by side, in a lake of small files and in one of files of real size."""
 
     small_files = (1000, 4000)
-    questions = 15
-    case_s = 0.8
+    questions = 11
+    case_s = 0.6
     """A method that has taken so long for one kind of question is asked no more of that kind."""
-    cold_rounds = 3
+    cold_rounds = 2
     form_s = 40.0
     """What would take so long to make, judging by the lake before, is not made."""
     many, there = 10_000, 100

@@ -60,8 +60,8 @@ _LIMITS = {
         What is in the tables above. Maps know the file of a key for certain and then read a whole file or row
         group with PyArrow; they keep all keys. Lance and ClickHouse keep a copy of the rows in their own format.
         Build times are without the copy for Lance, with it for ClickHouse, and without the start of Spark for ours.
-        Bytes a key are those of what answers for keys: index, filters, or map. A method that took more than
-        1.5 s for questions of one kind was asked no more of them; one without a figure would have taken 10 s for one.
+        Bytes a key are those of what answers for keys: index, filters, or map. A method that took long
+        for questions of one kind was asked no more of them; one without a figure would have taken 10 s for one.
     """,
     "join": """
         Spark's scan of the large side, and the eight tests of a bit for each of its rows. Little more is

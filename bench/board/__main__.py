@@ -125,21 +125,21 @@ def _methods(lake: Lake, missing: dict[str, float]) -> list[Method]:
     logs = [
         Method(ON_DELTA, "lakebloom", str(BOARD / "indexes"), place_name(lake, ON_DELTA)),
         Method(ON_ICEBERG, "lakebloom", str(BOARD / "indexes"), place_name(lake, ON_ICEBERG)),
-        Method("deltalake", "deltalake", str(lake.delta), reads_all=True),
-        Method("pyiceberg", "pyiceberg", newest_metadata(lake.iceberg), reads_all=True),
+        Method("deltalake", "deltalake", str(lake.delta), first_counts=True),
+        Method("pyiceberg", "pyiceberg", newest_metadata(lake.iceberg), first_counts=True),
     ] if lake.has_logs else []  # fmt: skip
     found = [
         Method(OURS, "lakebloom", str(lake.indexes), lake.name),
         *logs,
-        Method(DUCKDB, "duckdb", embedded, reads_all=True),
-        Method("DataFusion", "datafusion", plain, "plain", reads_all=True),
-        Method(DATAFUSION, "datafusion", embedded, reads_all=True),
-        Method("Polars", "polars", plain, reads_all=True),
-        Method(TOLD if lake.by_row_group else LIMIT, "", plain, on_parquet=False),
+        Method(DUCKDB, "duckdb", embedded, first_counts=True),
+        Method("DataFusion", "datafusion", plain, "plain", first_counts=True),
+        Method(DATAFUSION, "datafusion", embedded, first_counts=True),
+        Method("Polars", "polars", plain, first_counts=True),
+        Method(TOLD if lake.by_row_group else LIMIT, "", plain, on_parquet=False, first_counts=True),
         *(Method(f"Lance, {kind}", "lance", str(lake.lance), str(no)) for kind, no in lake.lance_versions.items()),
         Method(CLICKHOUSE, "clickhouse", str(lake.work / "clickhouse"), lake.table),
-        Method(LMDB, "lmdb", work, places),
-        Method(ROCKSDB, "rocksdb", work, places),
+        Method(LMDB, "lmdb", work, places, first_counts=True),
+        Method(ROCKSDB, "rocksdb", work, places, first_counts=True),
     ]
     return [method for method in found if method.name not in missing]
 

@@ -112,7 +112,7 @@ def _methods(files: LargeFiles) -> list[Method]:
     found = [Method(OURS, "lakebloom", str(INDEXES), INDEX)]
     for name, engine in _PEERS.items():
         place = files.embedded if name in _READS_FILTERS else files.plain
-        found.append(Method(name, engine, str(place), reads_all=True))
+        found.append(Method(name, engine, str(place), first_counts=True))
     found.append(Method(TOLD, "", str(files.plain), on_parquet=False))
     for kind, version in large_lance(files).items():
         found.append(Method(f"Lance, {kind}", "lance", str(LANCE), str(version), on_parquet=False))
