@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,10 +14,9 @@ from lakebloom.index.build.in_process import build_here
 from lakebloom.index.build.plan import BuildPlan, BuildResult, Shard
 from lakebloom.index.build.run import Workshop
 from lakebloom.index.catalog import Catalog
-from lakebloom.index.current_table import CurrentTable
+from lakebloom.index.current_table import CurrentTable, logged_table
 from lakebloom.index.settings import Settings
 from lakebloom.store.records import TableRecord
-from lakebloom.tables.listing.listing import list_files
 
 if TYPE_CHECKING:
     from lakebloom.storage import Storage
@@ -29,16 +28,18 @@ _JSON_NAMES = {"bigint": "long", "int": "integer", "smallint": "short", "tinyint
 class LocalBuilder:
     """Builds segments one after the other, writing through the catalog's own storage."""
 
-    def __init__(self, catalog: Catalog, tasks: int = 2) -> None:
+    def __init__(self, catalog: Catalog, tasks: int = 2, options: Mapping[str, str] | None = None) -> None:
+        """``options`` are those of the table's object store."""
         self._catalog = catalog
         self._tasks = tasks
+        self._options = options or {}
 
     def table(self, source: TableRecord) -> CurrentTable:
-        return CurrentTable(source)
+        return logged_table(source, self._options)
 
-    def list_files(self, table: CurrentTable) -> list[TableFile]:
+    def list_files(self, table: CurrentTable) -> Sequence[TableFile]:
         try:
-            return list_files(table.locations, {})
+            return table.list_files(self._options)
         except NotFoundError:
             return []
 

@@ -10,7 +10,6 @@ from lakebloom.index.build.create import create_index
 from lakebloom.index.build.refresh import RefreshMode, refresh_index
 from lakebloom.index.build.run import Workshop
 from lakebloom.index.catalog import Catalog
-from lakebloom.index.current_table import CurrentTable, logged_table
 from lakebloom.index.settings import Settings
 from tests.index.local_builder import LocalBuilder
 
@@ -21,19 +20,8 @@ if TYPE_CHECKING:
     from lakebloom.index.build.report import BuildReport
     from lakebloom.storage import Storage
     from lakebloom.store.records import Commit, TableRecord
-    from lakebloom.tables.file_identity import TableFile
 
 NAME = "i"
-
-
-class LoggedBuilder(LocalBuilder):
-    """Builds over what the log of a table lists."""
-
-    def table(self, source: TableRecord) -> CurrentTable:
-        return logged_table(source, {})
-
-    def list_files(self, table: CurrentTable) -> list[TableFile]:
-        return list(table.list_files({}))
 
 
 class LoggedIndexes(ABC):
@@ -49,7 +37,7 @@ class LoggedIndexes(ABC):
 
     def _shop(self) -> Workshop:
         catalog = Catalog(self.location, wrap=self.wrap)
-        return Workshop(catalog, LoggedBuilder(catalog), Settings(global_max_bytes=1 << 16))
+        return Workshop(catalog, LocalBuilder(catalog), Settings(global_max_bytes=1 << 16))
 
     def create(self, *columns: str, replace: bool = False, **config: Any) -> BuildReport:
         chosen = BloomIndexConfig(NAME, list(columns), **config)

@@ -15,28 +15,13 @@ from lakebloom.index.build.create import create_index
 from lakebloom.index.build.refresh import refresh_index
 from lakebloom.index.build.run import Workshop
 from lakebloom.index.catalog import Catalog
-from lakebloom.index.current_table import CurrentTable, delta_record, logged_table
+from lakebloom.index.current_table import delta_record
 from lakebloom.index.settings import Settings
 from tests.index.local_builder import LocalBuilder
 from tests.storage.conftest import BUCKET, s3_endpoint, s3_options  # noqa: F401  (fixtures)
 
 if TYPE_CHECKING:
-    from lakebloom.store.records import TableRecord
-    from lakebloom.tables.file_identity import TableFile
-
-
-class _Builder(LocalBuilder):
-    """Builds over what the log of a Delta table on S3 lists."""
-
-    def __init__(self, catalog: Catalog, options: dict[str, str]) -> None:
-        super().__init__(catalog)
-        self._options = options
-
-    def table(self, source: TableRecord) -> CurrentTable:
-        return logged_table(source, self._options)
-
-    def list_files(self, table: CurrentTable) -> list[TableFile]:
-        return list(table.list_files(self._options))
+    pass
 
 
 class _Lake:
@@ -62,7 +47,7 @@ class _Lake:
 
     def shop(self) -> Workshop:
         catalog = Catalog(f"{self.place}/indexes", self.options)
-        return Workshop(catalog, _Builder(catalog, self.options), Settings(global_max_bytes=1 << 16))
+        return Workshop(catalog, LocalBuilder(catalog, options=self.options), Settings(global_max_bytes=1 << 16))
 
     def open(self) -> Lakebloom:
         return Lakebloom(location=f"{self.place}/indexes", options=self.options)

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from lakebloom.store.records import TableRecord
 
 __all__ = ["s3_endpoint", "s3_options"]
 
@@ -198,15 +197,6 @@ def test_a_file_that_changes_while_it_is_verified(lake: Lake) -> None:
     assert check.files_checked == 1
 
 
-class _OnS3(LocalBuilder):
-    def __init__(self, catalog: Catalog, options: dict[str, str]) -> None:
-        super().__init__(catalog, 1)
-        self._options = options
-
-    def list_files(self, source: TableRecord) -> list[TableFile]:
-        return list_files(source.locations, self._options)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("same_size", [True, False])
 def test_objects_that_are_overwritten_in_the_same_second(
@@ -220,7 +210,7 @@ def test_objects_that_are_overwritten_in_the_same_second(
         record = source_of(tmp_path, {"k": "bigint"})
         record = msgspec.structs.replace(record, locations=(f"s3://{BUCKET}/{key.rpartition('/')[0]}",))
         catalog = Catalog(location, s3_options)
-        shop = Workshop(catalog, _OnS3(catalog, s3_options), Settings())
+        shop = Workshop(catalog, LocalBuilder(catalog, 1, s3_options), Settings())
         create_index(shop, record, BloomIndexConfig(NAME, ["k"], fpp=1e-6))
         lake = Lakebloom(location=location, options=s3_options)
         assert (found(lake, OLD[7]), found(lake, NEW[7])) == (1, 0)

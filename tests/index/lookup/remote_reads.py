@@ -4,29 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lakebloom.tables.listing.listing import list_files
 from lakebloom.tables.parquet import footer, remote_file
 from lakebloom.tables.parquet.remote_file import RemoteFile
 from lakebloom.tuning import TAIL_BYTES
-from tests.index.local_builder import LocalBuilder
 
 if TYPE_CHECKING:
     import pytest
-
-    from lakebloom.index.catalog import Catalog
-    from lakebloom.index.current_table import CurrentTable
-    from lakebloom.tables.file_identity import TableFile
-
-
-class BuilderOnS3(LocalBuilder):
-    """Builds over a table in an object store."""
-
-    def __init__(self, catalog: Catalog, options: dict[str, str]) -> None:
-        super().__init__(catalog, 1)
-        self._options = options
-
-    def list_files(self, table: CurrentTable) -> list[TableFile]:
-        return list_files(table.locations, self._options)
 
 
 class RemoteReads:

@@ -30,7 +30,7 @@ from lakebloom.tables.parquet.pages.local_bytes import LocalBytes
 from tests.examples import most
 from tests.index.lake import NAME, Lake, assert_answers, columns_of, questions
 from tests.index.local_builder import LocalBuilder, source_of
-from tests.index.lookup.remote_reads import BuilderOnS3, RemoteReads
+from tests.index.lookup.remote_reads import RemoteReads
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -268,7 +268,7 @@ def test_round_trips_and_bytes_of_an_object(
         catalog = Catalog(f"s3://{BUCKET}/indexes-{tail_bytes}", options)
         record = msgspec.structs.replace(source_of(tmp_path, TYPES), locations=(uri,))
         config = BloomIndexConfig(NAME, ["k"], granularity=PAGE, fpp=1e-6)
-        create_index(Workshop(catalog, BuilderOnS3(catalog, options), Settings()), record, config)
+        create_index(Workshop(catalog, LocalBuilder(catalog, 1, options), Settings()), record, config)
 
         lake = Lakebloom(location=f"s3://{BUCKET}/indexes-{tail_bytes}", options=options)
 

@@ -19,8 +19,8 @@ from lakebloom.index.settings import Settings
 from lakebloom.storage import open_storage
 from lakebloom.store.page_table import read_recorded
 from tests.index.lake import NAME
-from tests.index.local_builder import source_of
-from tests.index.lookup.remote_reads import BuilderOnS3, RemoteReads
+from tests.index.local_builder import LocalBuilder, source_of
+from tests.index.lookup.remote_reads import RemoteReads
 from tests.index.lookup.test_lookup_pages import TYPES, real_size, written
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def test_a_row_of_an_object_without_page_indexes(tmp_path: Path, monkeypatch: py
         data.write("f0.parquet", written(tables[0], page_index=False))
         catalog = Catalog(location, options)
         record = msgspec.structs.replace(source_of(tmp_path, TYPES), locations=(uri,))
-        shop = Workshop(catalog, BuilderOnS3(catalog, options), Settings())
+        shop = Workshop(catalog, LocalBuilder(catalog, 1, options), Settings())
         create_index(shop, record, BloomIndexConfig(NAME, ["k"], fpp=1e-6))
         data.write("f1.parquet", written(tables[1], page_index=False))
         refresh_index(shop, NAME)

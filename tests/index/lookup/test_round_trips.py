@@ -26,8 +26,7 @@ from lakebloom.tables.listing.inventory import Inventory
 from lakebloom.tables.parquet import remote_file
 from lakebloom.tuning import LISTINGS
 from tests.index.lake import NAME
-from tests.index.local_builder import source_of
-from tests.index.lookup.remote_reads import BuilderOnS3
+from tests.index.local_builder import LocalBuilder, source_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -53,7 +52,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lakebloom,
     with counting_s3() as (options, traffic):
         uri, location = f"s3://{BUCKET}/trips", f"s3://{BUCKET}/trips-index"
         data, catalog = open_storage(uri, options), Catalog(location, options)
-        shop = Workshop(catalog, BuilderOnS3(catalog, options), Settings())
+        shop = Workshop(catalog, LocalBuilder(catalog, 1, options), Settings())
         record = msgspec.structs.replace(source_of(tmp_path_factory.mktemp("trips"), TYPES), locations=(uri,))
         for number, table in enumerate(tables):
             contents = io.BytesIO()

@@ -11,7 +11,7 @@ from lakebloom.index.build.create import create_index
 from lakebloom.index.build.refresh import refresh_index
 from lakebloom.index.build.run import Workshop
 from lakebloom.index.catalog import Catalog
-from lakebloom.index.current_table import CurrentTable, iceberg_record, logged_table
+from lakebloom.index.current_table import iceberg_record
 from lakebloom.index.settings import Settings
 from lakebloom.tables.formats.iceberg.catalogs import forget_catalogs
 from lakebloom.tables.formats.iceberg.named import iceberg_source
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
     from lakebloom.index.build.report import BuildReport
-    from lakebloom.store.records import TableRecord
-    from lakebloom.tables.file_identity import TableFile
 
 SCHEMA = pa.schema([("k", pa.int64()), ("s", pa.string())])
 INDEX = "i"
@@ -41,20 +39,6 @@ def configure(monkeypatch: pytest.MonkeyPatch, catalog: str, properties: Mapping
         name = key.upper().replace("-", "_").replace(".", "__")
         monkeypatch.setenv(f"PYICEBERG_CATALOG__{catalog.upper()}__{name}", value)
     forget_catalogs()
-
-
-class _Builder(LocalBuilder):
-    """Builds over what the metadata of a table lists, wherever it is."""
-
-    def __init__(self, catalog: Catalog, options: Mapping[str, str]) -> None:
-        super().__init__(catalog)
-        self._options = options
-
-    def table(self, source: TableRecord) -> CurrentTable:
-        return logged_table(source, self._options)
-
-    def list_files(self, table: CurrentTable) -> list[TableFile]:
-        return list(table.list_files(self._options))
 
 
 class NamedLake:
@@ -77,7 +61,7 @@ class NamedLake:
 
     def _shop(self) -> Workshop:
         catalog = Catalog(self.location, self.options)
-        return Workshop(catalog, _Builder(catalog, self.options), Settings(global_max_bytes=1 << 16))
+        return Workshop(catalog, LocalBuilder(catalog, options=self.options), Settings(global_max_bytes=1 << 16))
 
 
 def found(lake: Lakebloom, key: int, **options: Any) -> list[str]:
