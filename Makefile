@@ -117,7 +117,7 @@ newcomer: $(STAMP) ## play a first hour from a wheel in an empty environment, an
 api: $(STAMP) ## write docs/API.md from the docstrings
 	@$(BIN)/python tools/api > docs/API.md
 
-release: $(STAMP) ## build wheel and sdist into dist/, check them, run the README's first example from the wheel
+release: $(STAMP) ## build wheel and sdist into dist/, check them, run the first examples of README, Delta and Iceberg from the wheel
 	@. tools/java && $(BIN)/python tools/release
 
 lock: $(STAMP) ## resolve the newest versions into constraints.txt
