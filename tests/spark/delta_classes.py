@@ -120,6 +120,25 @@ SOURCES = {
             }
             public Seq matchingFiles(Seq partitionFilters, Seq dataFilters) { return files; }
         }""",
+    "files.TahoeLogFileIndex": """
+        import scala.collection.immutable.Seq;
+        public class TahoeLogFileIndex extends TahoeFileIndex {
+            private final org.apache.spark.sql.delta.stats.PreparedDeltaFileIndex other;
+            private final boolean travels;
+            private final Seq filters;
+            public TahoeLogFileIndex(
+                    org.apache.spark.sql.delta.stats.PreparedDeltaFileIndex other, Boolean travels, java.util.List filters) {
+                super(other.spark(), other.deltaLog(), other.path());
+                this.other = other;
+                this.travels = travels.booleanValue();
+                this.filters = scala.collection.JavaConverters.asScalaBuffer(filters).toSeq();
+            }
+            public boolean isTimeTravelQuery() { return travels; }
+            public Seq partitionFilters() { return filters; }
+            public long version() { return other.version(); }
+            public org.apache.spark.sql.delta.actions.Metadata metadata() { return other.metadata(); }
+            public Seq matchingFiles(Seq partitionFilters, Seq dataFilters) { return other.preparedScan().files(); }
+        }""",
     "stats.DeltaScan": """
         import scala.collection.immutable.Seq;
         public class DeltaScan {

@@ -15,6 +15,7 @@ from lakebloom.lance import open_index
 from lakebloom.spark.lance import build_index
 from tests.lance.datasets import COLUMNS, FPP, ROWS_PER_ZONE, index_by_lance, write
 from tests.spark.on_connect_explain import explained
+from tests.spark.on_connect_tables import tables
 from tests.spark.support import indexed, kept, keys, snapshot
 
 if TYPE_CHECKING:
@@ -136,6 +137,7 @@ def main(directory: Path, remote: str) -> dict[str, Any]:
         except LakebloomError as error:
             found[name] = str(error)
     found["indexes"] = [record.name for record in lake.indexes()]
+    found["tables"] = tables(spark, directory)
     return found
 
 

@@ -43,6 +43,11 @@ def main(jar: str, home: str) -> None:
         scans = [] if last is None else [(scan.files, scan.files_kept) for scan in last.scans]
         found[name] = {"same": listed == plain, "rows": len(listed), "scans": scans}
 
+    for number, source in enumerate((spark.table("named"), spark.read.format("delta").load(f"{home}/t"))):
+        lake.create_index(source, BloomIndexConfig(f"by_frame{number}", ["k"]))
+        count = lake.lookup(f"by_frame{number}", "k = 25").num_rows
+        found[f"frame {number}"] = {"same": count == 1, "rows": count, "scans": []}
+        lake.delete_index(f"by_frame{number}")
     rows("present", f"SELECT * FROM {table} WHERE k = 25")
     rows("absent", f"SELECT * FROM {table} WHERE k = 77")
     rows("by name", "SELECT * FROM named WHERE k IN (1, 39)")

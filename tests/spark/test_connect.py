@@ -57,6 +57,15 @@ def test_connect(found: dict[str, Any]) -> None:
     assert found["indexes"] == ["by_frame", "by_name", "by_orc", "by_path", "parts"]
 
 
+def test_connect_reads_versions_of_tables_with_logs(found: dict[str, Any]) -> None:
+    """By ``lake.read`` and by the format, with deletes and names of columns applied."""
+    tables = found["tables"]
+    assert len(tables["delta"]) == 6 * 7
+    assert len(tables.get("iceberg", [])) in (0, 3 * 7)
+    wrong = {kind: [at for at, same in enumerate(each) if not same] for kind, each in tables.items()}
+    assert not any(wrong.values()), wrong
+
+
 def test_connect_tells_what_was_read(found: dict[str, Any]) -> None:
     told, errors = found["explained"]
     assert told == {

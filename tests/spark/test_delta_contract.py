@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lakebloom import Lakebloom
+from lakebloom import BloomIndexConfig, Lakebloom, col
+from lakebloom.errors import UnsupportedSourceError
 from lakebloom.predicate.reasons import Reason
 from lakebloom.spark.jvm import java_class
 from lakebloom.spark.versions import frame_of
@@ -61,6 +62,13 @@ class Reads:
         place = self.java.org.apache.hadoop.fs.Path(f"file://{self.home}/t")
         scan = self.new("stats.DeltaScan", files, all_files, snapshot)
         return self.new("stats.PreparedDeltaFileIndex", self.spark._jsparkSession, self.new("DeltaLog"), place, scan)
+
+    def analysed(self, *filters: Any, travels: bool = False) -> Any:
+        """The list of files that Delta has for a table before the query is optimized."""
+        given = self.java.java.util.ArrayList()
+        for each in filters:
+            given.add(each)
+        return self.new("files.TahoeLogFileIndex", self.location(), travels, given)
 
     def long(self, number: int) -> Any:
         return self.java.java.lang.Long.valueOf(str(number))
@@ -236,3 +244,38 @@ def test_a_delta_of_another_shape_reads_everything(reads: Reads, lake: Lakebloom
     broken = reads.frame(reads.location("no schema")).where("k = 25")
     assert [row.k for row in broken.collect()] == [25]
     assert name_of(reads.planned(broken)) == "PreparedDeltaFileIndex"
+
+
+def test_a_dataframe_of_a_whole_table_is_a_source(reads: Reads, lake: Lakebloom) -> None:
+    frame = reads.frame(reads.analysed())
+    for number, source in enumerate((frame, frame.alias("x").select("*"))):
+        lake.create_index(source, BloomIndexConfig(f"by_frame{number}", ["k"]))
+        table = lake.catalog.index(f"by_frame{number}").log.newest().table
+        assert table == reads.indexes.record()
+    reads.table.commit(reads.table.add("new.parquet", keys(25, 99)))
+    assert lake.lookup("by_frame0", col("k") == 25).num_rows == 2
+    assert lake.refresh_index("by_frame0").files == 1
+
+
+def test_a_dataframe_of_part_of_a_table_is_no_source(reads: Reads, lake: Lakebloom) -> None:
+    refused = {
+        "the version that was asked for": reads.frame(reads.analysed(travels=True)),
+        "a condition on partitions": reads.frame(reads.analysed("p = 1")),
+        "Filter in its plan": reads.frame(reads.analysed()).where("k = 1"),
+        "Project in its plan": reads.frame(reads.analysed()).select("k"),
+        "TahoeBatchFileIndex": reads.frame(reads.new("files.TahoeBatchFileIndex", reads.location())),
+    }
+    for words, frame in refused.items():
+        with pytest.raises(UnsupportedSourceError, match=words):
+            lake.create_index(frame, BloomIndexConfig("never", ["k"]))
+
+
+def test_prune_join_leaves_the_list_to_delta(reads: Reads, lake: Lakebloom) -> None:
+    """Delta prepares its own list in the analysed plan, and no other: the keys become a condition on top of it."""
+    small = reads.spark.createDataFrame([(25,), (77,)], "k bigint")
+    pruned: Any = lake.prune_join(reads.frame(reads.analysed()), small, "k")
+    plan = pruned._jdf.queryExecution().analyzed()
+    assert name_of(plan) == "Filter"
+    assert name_of(plan.collectLeaves().apply(0).relation().location()) == "TahoeLogFileIndex"
+    assert [row.k for row in pruned.collect()] == [25]
+    assert name_of(reads.planned(pruned)) == "TahoeLogFileIndex"

@@ -27,7 +27,8 @@ def test_indexes_change_no_result(found: dict[str, Any]) -> None:
     assert [name for name, case in found.items() if not case["same"]] == []
     counts = {name: case["rows"] for name, case in found.items()}
     assert counts == {
-        "present": 1, "absent": 0, "by name": 2, "deleted": 1, "before": 1, "updated": 2, "optimized": 1
+        "frame 0": 1, "frame 1": 1, "present": 1, "absent": 0, "by name": 2, "deleted": 1, "before": 1, "updated": 2,
+        "optimized": 1,
     }  # fmt: skip
 
 

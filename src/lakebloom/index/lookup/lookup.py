@@ -244,9 +244,12 @@ class _Search:
                 else:
                     found = self._of_ranges(opened, read.row_groups or (), read.rows, predicate, use_threads)
         except (DataFileError, StorageError, IndexError):  # the new file may not have these row groups
-            if is_same(read.file, look_again(read.file, self._options)):
+            if not is_same(read.file, look_again(read.file, self._options)):
+                return None
+            if not self._rows.forget_footer(read.file):
                 raise
-            return None
+            # A log says nothing of an object that was written again, and what was kept of it is of no use any more.
+            return self._unless_changed(read, use_threads)
         if not opened.is_unchanged(self._options):
             return None
         self._rows.keep_footer(opened)

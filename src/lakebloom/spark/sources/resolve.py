@@ -28,6 +28,7 @@ from lakebloom.spark.error_cause import cause
 from lakebloom.spark.sources.catalog_tables import quoted
 from lakebloom.spark.sources.classic import classic_scan, innermost_plan
 from lakebloom.spark.sources.connect import connect_scan
+from lakebloom.spark.sources.delta_tables import connector_uri
 from lakebloom.spark.sources.file_scan import DEFAULT_FORMAT
 from lakebloom.spark.sources.iceberg_tables import connector_record
 from lakebloom.spark.sources.listing import reachable
@@ -104,9 +105,9 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
                 hint=_FILES,
             )
         _require_same_kind(spark, frame)
-        iceberg_table = None if is_connect(spark) else connector_record(spark, innermost_plan(frame), options or {})
-        if iceberg_table is not None:
-            return iceberg_table
+        logged = None if is_connect(spark) else _logged_record(spark, innermost_plan(frame), options or {})
+        if logged is not None:
+            return logged
         # Connect notices only here that there is nothing to read.
         schema_json = frame.schema.json()
         scan = connect_scan(spark, frame) if is_connect(spark) else classic_scan(frame)
@@ -123,6 +124,12 @@ def resolve(spark: SparkSession, source: Any, options: Mapping[str, str] | None 
         case_sensitive=is_case_sensitive(spark),
         settings=recorded(scan.format, with_options(scan.format, session_values(spark, scan.format), scan.options)),
     )
+
+
+def _logged_record(spark: SparkSession, plan: Any, options: Mapping[str, str]) -> TableRecord | None:
+    """Return the record of a table of Delta's or Iceberg's connector; None for any other plan."""
+    delta = connector_uri(plan)
+    return connector_record(spark, plan, options) if delta is None else delta_record(delta, options)
 
 
 def _delta_uri(spark: SparkSession, source: Any, options: Mapping[str, str] | None) -> str | None:

@@ -81,6 +81,12 @@ class KeptFooters:
         """Return what is known of a file."""
         return self._known.get(file)
 
+    def remove(self, file: TableFile) -> bool:
+        """Forget a file. Tells whether it was known."""
+        with self._lock:
+            self._bytes -= self._counted.pop(file, 0)
+            return self._known.pop(file, None) is not None
+
     def add(self, file: TableFile, footer: KeptFooter) -> None:
         """Keep what is known of a file, or count again what is kept of it."""
         if footer.pages.size_bytes > KEPT_FOOTER_BYTES:

@@ -153,6 +153,10 @@ class TableRows:
         """Remember a file's footer. To be called when it is certain that the file was not replaced meanwhile."""
         self._footers.add(opened.file, opened.footer)
 
+    def forget_footer(self, file: TableFile) -> bool:
+        """Forget a file's footer. Tells whether one was kept."""
+        return self._footers.remove(file)
+
     def batches(
         self,
         file: TableFile,

@@ -249,6 +249,25 @@ def test_a_table_that_was_made_anew_in_the_same_place_is_noticed(tmp_path: Path,
     assert listed_files(log.newest()) == judged_files(tmp_path / "t")
 
 
+@pytest.mark.parametrize("commits", [1, 2, 3, 5])
+def test_a_table_made_anew_is_noticed_if_only_a_checkpoint_of_the_old_one_was_left(
+    tmp_path: Path, commits: int
+) -> None:
+    table = HandTable(tmp_path / "t", FIELDS[:1])
+    for number in range(2):
+        table.commit(table.add(f"old{number}.parquet", rows(number)))
+    table.checkpoint()
+    table.forget(0, 1, 2)
+    log = log_of(tmp_path / "t")
+    assert log.newest() is log.newest()
+    shutil.rmtree(tmp_path / "t")
+    table = HandTable(tmp_path / "t", FIELDS[:1])
+    for number in range(commits):
+        table.commit(table.add(f"{number}.parquet", rows(number)))
+    assert log.newest().table_id == table.id
+    assert listed_files(log.newest()) == judged_files(tmp_path / "t")
+
+
 def test_one_path_encoded_in_two_ways_is_one_file(tmp_path: Path) -> None:
     table = HandTable(tmp_path, FIELDS[:1])
     added = table.add("a b.parquet", rows(1))

@@ -3,8 +3,9 @@
 The first question lists the log and reads a checkpoint and the commits after it. From then on the last state is kept,
 and one small request asks for the commit after it: nothing else is read where nothing is new. Once a minute the log is
 listed again, because the commit that is asked for may have been cleaned up behind a later checkpoint. A table that was
-removed and made anew in the same place is noticed by the file of the last known commit, before newer commits are added
-to the state of the old table; on local disk, where looking costs nothing, that file is looked at each time.
+removed and made anew in the same place is noticed by the file of the last known commit, or of its checkpoint if only
+that is left, before newer commits are added to the state of the old table; on local disk, where looking costs nothing,
+that file is looked at each time.
 
 Older versions that were asked for last are kept, too, as long as their commits are the same files: reading one again
 would cost a listing, a checkpoint and the commits after it.
@@ -116,10 +117,10 @@ class DeltaLog:
         newest = files.newest
         assert newest is not None
         if kept is None or newest < kept.version or not self._is_there(kept):
-            file = self._stat(newest)
+            file = self._file_of(newest, files)
             return self._followed(_Kept(self._snapshot(self._read(files, newest)), file, listed_at))
         if newest > kept.version:
-            file = self._stat(newest)
+            file = self._file_of(newest, files)
             state = self._read(files, newest, kept.state)
             return self._followed(_Kept(self._snapshot(state, kept.snapshot), file, listed_at))
         return self._followed(kept._replace(listed_at=listed_at))
@@ -167,9 +168,16 @@ class DeltaLog:
     def _stat(self, version: int) -> TableFile | None:
         return stat_file(f"{self._storage.uri}/{commit_name(version)}", self._options)
 
+    def _file_of(self, version: int, files: LogFiles) -> TableFile | None:
+        """Return the file of a commit; that of its checkpoint where only that is left."""
+        checkpoint = files.checkpoint_of(version)
+        if (found := self._stat(version)) is not None or checkpoint is None:
+            return found
+        return stat_file(f"{self._storage.uri}/{checkpoint.names[0]}", self._options)
+
     def _is_there(self, kept: _Kept) -> bool:
-        """Tell whether the last commit is the same file. If not, it was cleaned up, or this is another table."""
-        return kept.file is None or is_same(kept.file, self._stat(kept.version))
+        """Tell whether the file of a version is the same. If not, it was cleaned up, or this is another table."""
+        return kept.file is not None and is_same(kept.file, stat_file(kept.file.uri, self._options))
 
     def _keep(self, before: _Kept | None, found: _Kept) -> DeltaSnapshot:
         with self._lock:
@@ -203,7 +211,7 @@ class _Kept(NamedTuple):
 
     snapshot: DeltaSnapshot
     file: TableFile | None
-    """The file of its commit, as it was before it was read; None where only a checkpoint is left."""
+    """That of its commit, or of its checkpoint (``_file_of``), as it was before it was read; None if it vanished."""
     listed_at: float
 
     @property
