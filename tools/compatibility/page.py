@@ -91,7 +91,7 @@ LIMITS = """## Limits
 | Python with Spark 3.5 | 3.10 or 3.11, which pyspark 3.5 supports; 3.12 lacks `distutils`, which it imports |
 | Installing with Spark 3.5 | `pip install lakebloom "pyspark==3.5.*" "pandas>=2.2,<3"`. The extra `[spark]` brings Spark 4: pyspark 3.5's own extras want numpy 1, and lakebloom needs numpy 2 |
 | Java with Spark 3.5 | tested with 17. Spark 3.5 also runs on 8 and 11; lakebloom's Java sources use nothing newer than Java 8, but were not run there |
-| Delta Lake | its tables are read from their logs, compared with `deltalake`. Spark's queries of them: contract tests against classes of Delta's names and shapes; no run with Delta's jar, which no package index that the tests reach has (`tests/spark/test_delta_jar.py` runs where `LAKEBLOOM_DELTA_JAR` names one) |
+| Delta Lake | its tables are read from their logs, compared with `deltalake` 1.6.6. Spark's queries of them: contract tests against classes of Delta's names and shapes; no run with Delta's jar, which no package index that the tests reach has (`tests/spark/test_delta_jar.py` runs where `LAKEBLOOM_DELTA_JAR` names one) |
 | Iceberg | its tables are read from their metadata, compared with pyiceberg 0.12 and with the connector for Spark (iceberg-spark-runtime 1.10.2, of `snowpark-connect-deps-iceberg` 1.0.2) on Spark 4.3, which opens metadata files without a catalog; catalogs: SQL (SQLite), REST (a server of the tests), Glue (moto's) and Hive (the metastore 2.3 of Spark's jars). Spark's queries of them: the same connector on Spark 3.5 with a Hadoop catalog and SQL, and on Spark 4.3 from metadata files; no build of the connector for Spark 4 |
 | Vendors' builds | not tested; lakebloom looks for features, not for version numbers |
 """  # noqa: E501

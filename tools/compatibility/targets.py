@@ -75,6 +75,7 @@ AREAS = {
         "tests/storage/hadoop",
         "tests/storage/test_uri.py",
         "tests/index/laws/test_permissions.py",
+        "tests/cli/test_logged_tables.py",
         "tests/cli/test_spark_verbs.py",
     ),
     "cluster": ("tests/spark/test_cluster.py",),

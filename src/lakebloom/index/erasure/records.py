@@ -55,7 +55,8 @@ class KeyFile(Printable):
     first_version: int | None
     last_version: int | None
     removable_ms: int | None
-    """From when on VACUUM removes the file; None if that is not known, or as long as it is current."""
+    """From when on VACUUM removes the file, or the last snapshot of an Iceberg table that has it expires by the table's
+    settings; None if that is not known, or as long as it is current."""
 
     def shown(self) -> list[tuple[str, str]]:
         """Return the fields as (name, text)."""
@@ -84,7 +85,8 @@ class KeyVersions(Printable):
     rows: int
     rows_hidden: int
     removable_ms: int | None
-    """From when on VACUUM removes these rows; None if that is not known, or as long as a file is current."""
+    """From when on VACUUM removes these rows, or the last snapshot of an Iceberg table that has them expires by the
+    table's settings; None if that is not known, or as long as a file is current."""
     refs: tuple[str, ...] | None = None
     """Branches and tags of an Iceberg table that keep one of them, but for the main branch; None for other formats."""
 

@@ -140,10 +140,12 @@ def _iceberg(now: Situation) -> list[ErasureStep]:
     if changes or now.has_versions:
         steps += _dropped_refs(now)
         why = "Older snapshots keep their files until they are expired. Branches and tags keep their snapshots."
+        if now.removable_ms is not None:
+            why += f" By the table's own settings, the last of them expires from {moment(now.removable_ms)} on."
         if changes:
             why += " The steps before this make snapshots that hold the rows, too: write a time after them."
         call = f"CALL {catalog}.system.expire_snapshots({table}, older_than => {_time(now.now_ms)}, retain_last => 1);"
-        steps.append(ErasureStep("Expire old snapshots", why, call, now.removable_ms))
+        steps.append(ErasureStep("Expire old snapshots", why, call))
     if now.orphans_ms is not None:
         why = (
             "Files that are called unreferenced belong to no snapshot, so that expiring snapshots does not remove "

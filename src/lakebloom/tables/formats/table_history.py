@@ -40,9 +40,11 @@ class RetainedVersion(NamedTuple):
     partition_columns: tuple[str, ...]
     refs: tuple[TableRef, ...] | None = None
     """The names that keep it, besides its place in the history; None for a format without such names."""
+    expires_ms: int | None = None
+    """From when on it may be expired, where versions expire by their age; None if that is not known, or never."""
 
     @classmethod
-    def of(cls, snapshot: TableSnapshot, refs: tuple[TableRef, ...]) -> RetainedVersion:
+    def of(cls, snapshot: TableSnapshot, refs: tuple[TableRef, ...], expires_ms: int | None) -> RetainedVersion:
         """Return what is known of a snapshot."""
         return cls(
             snapshot.table_id,
@@ -52,6 +54,7 @@ class RetainedVersion(NamedTuple):
             snapshot.mapping,
             snapshot.partition_columns,
             refs,
+            expires_ms,
         )
 
 
@@ -84,7 +87,15 @@ class TableHistory(NamedTuple):
 
     def removable_ms(self, file: RetainedFile) -> int | None:
         """Return from when on a file may be removed for good; None where that is not known, or never."""
-        if file.removed_ms is None or self.file_retention_ms is None:
+        if self.file_retention_ms is None:
+            return self._expired_ms(file)
+        if file.removed_ms is None:
             return None
         until = file.removed_ms + self.file_retention_ms
         return until if 0 <= until < _MOST_MS else None  # a log may say anything
+
+    def _expired_ms(self, file: RetainedFile) -> int | None:
+        """Return from when on the last version that has a file may be expired."""
+        known = [version.expires_ms for version in self.versions[file.first : file.last + 1]]
+        times = [time_ms for time_ms in known if time_ms is not None]
+        return max(times) if len(times) == len(known) else None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lakebloom.tables.parquet.stored_columns import StoredColumns
     from lakebloom.tables.schema import TableSchema
 
-__all__ = ["View", "partition_array", "rows_without_columns"]
+__all__ = ["View", "logged_partition_array", "partition_array", "rows_without_columns"]
 
 
 def rows_without_columns(num_rows: int) -> pa.Table:
@@ -96,4 +96,19 @@ def partition_array(uri: str, field: pa.Field, value: str | None) -> pa.Array:
             f"the directory of {uri} has no {field.type} for the partition column {field.name}",
             found=f"{value!r}: {error}",
             hint="query the table with Spark, or read it with another type of this column",
+        ) from error
+
+
+def logged_partition_array(uri: str, field: pa.Field, value: str | None) -> pa.Array:
+    """Return what a log says, in the column's type. Raises ValueConversionError, also for a time without a zone.
+
+    Such a time is one of the zone of whoever wrote it, says Delta's protocol: nobody knows which.
+    """
+    try:
+        return pc.cast(pa.array([value], pa.string()), field.type)
+    except pa.ArrowException as error:
+        raise ValueConversionError(
+            f"the log has no {field.type} for the partition column {field.name} of {uri}",
+            found=f"{value!r}: {error}",
+            hint="name the other columns in columns=, or query the table with its own engine",
         ) from error

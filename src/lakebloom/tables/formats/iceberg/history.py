@@ -11,19 +11,27 @@ from lakebloom.tables.formats.table_history import RetainedVersion, TableHistory
 
 if TYPE_CHECKING:
     from lakebloom.tables.formats.iceberg.manifests import ListedFile
+    from lakebloom.tables.formats.iceberg.metadata import TableMetadata
     from lakebloom.tables.formats.iceberg.table import IcebergTable
 
 __all__ = ["DeleteFile", "iceberg_delete_files", "iceberg_history"]
 
 _DELETE_MODE = "write.delete.mode"
+_MOST_AGE, _FEWEST, _REMOVES = (
+    "history.expire.max-snapshot-age-ms",
+    "history.expire.min-snapshots-to-keep",
+    "gc.enabled",
+)
+_FIVE_DAYS_MS = 5 * 24 * 3600 * 1000
+_MOST_DIGITS = 18
 
 
 def iceberg_history(table: IcebergTable) -> TableHistory:
     """Return the retained snapshots in the order of their times; the current one, with its schema now, is the last.
 
     The current one is there twice if its own schema is another one: who asks for it by its id reads it with that.
-    How long snapshots are kept is said by who expires them, so no times are known. Raises the errors of reading any of
-    them: of what cannot be read nothing can be proven.
+    When they expire is said by the table's settings, which whoever expires them may overrule. Raises the errors of
+    reading any of them: of what cannot be read nothing can be proven.
     """
     newest = table.newest()
     others = sorted(newest.metadata.snapshots, key=lambda each: (each.timestamp_ms, each.snapshot_id))
@@ -32,12 +40,29 @@ def iceberg_history(table: IcebergTable) -> TableHistory:
     if info is not None and info.schema_id not in (None, newest.metadata.current_schema_id):
         snapshots.append(table.at(info.snapshot_id))
     recorder = HistoryRecorder()
+    age_ms = _expired_after_ms(newest.metadata)
     for snapshot in (*snapshots, newest):
         recorder.replace(snapshot.data_files, snapshot.timestamp_ms)
-        recorder.finish_version(RetainedVersion.of(snapshot, newest.metadata.refs_of(snapshot.version)))
+        refs = newest.metadata.refs_of(snapshot.version)
+        is_kept = bool(refs) or snapshot.version == newest.version
+        known = None if is_kept or age_ms is None or snapshot.timestamp_ms is None else snapshot.timestamp_ms + age_ms
+        recorder.finish_version(RetainedVersion.of(snapshot, refs, known))
     merges = newest.metadata.properties.get(_DELETE_MODE) == "merge-on-read"
     hides = merges or any(file.deletes is not None for file in newest.data_files.values())
     return TableHistory(tuple(recorder.versions), recorder.files(), None, None, hides)
+
+
+def _expired_after_ms(metadata: TableMetadata) -> int | None:
+    """Return the age from which on snapshots expire that are not the newest of a branch, and have no tag.
+
+    None where more than the age decides: a number of snapshots to keep, settings of a branch, or no removal at all.
+    """
+    properties = metadata.properties
+    has_own = any(ref.min_snapshots_to_keep or ref.max_snapshot_age_ms for ref in metadata.refs.values())
+    if has_own or properties.get(_FEWEST, "1") != "1" or properties.get(_REMOVES, "true").lower() != "true":
+        return None
+    text = properties.get(_MOST_AGE, str(_FIVE_DAYS_MS))
+    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
 class DeleteFile(NamedTuple):

@@ -126,6 +126,8 @@ class Ref(msgspec.Struct, frozen=True, rename="kebab"):
 
     snapshot_id: int
     type: str = "branch"
+    min_snapshots_to_keep: int | None = None
+    max_snapshot_age_ms: int | None = None
 
 
 class TableMetadata(msgspec.Struct, frozen=True, rename="kebab"):
