@@ -20,6 +20,8 @@ RANDOM_HISTORIES := tests/spark/test_iceberg_random.py
 SHARED := --dist loadfile --no-loadscope-reorder
 # Spark starts its workers with the first python3 on PATH unless told otherwise.
 export PYSPARK_PYTHON := $(CURDIR)/$(BIN)/python
+# Tests run in many processes. Where this is set, as in many containers, each would compile lakebloom and the tests anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 newcomer_options = $(if $(UPDATE),--update) $(if $(ONLY),--installed $(ONLY))
 
