@@ -41,7 +41,7 @@ def test_values_are_those_that_deltalake_reads(tmp_path: Path, kind: str, value:
 
 @pytest.mark.parametrize("value", ["2024-05-06 01:02:03", "2024-05-06 01:02:03.123456"])
 def test_a_time_without_a_zone_is_refused(tmp_path: Path, value: str) -> None:
-    """It is one of the zone of whoever wrote it, which no log says: readers differ in what they take it for."""
+    """The log does not say of which zone it is; deltalake takes it for UTC."""
     lake = indexed(tmp_path, "timestamp", value).open()
     with pytest.raises(
         ValueConversionError, match=r"^\S+ the log has no timestamp.* for the partition column p of .*/a"

@@ -102,7 +102,7 @@ def partition_array(uri: str, field: pa.Field, value: str | None) -> pa.Array:
 def logged_partition_array(uri: str, field: pa.Field, value: str | None) -> pa.Array:
     """Return what a log says, in the column's type. Raises ValueConversionError, also for a time without a zone.
 
-    Such a time is one of the zone of whoever wrote it, says Delta's protocol: nobody knows which.
+    The log does not say of which zone it is. deltalake takes it for UTC; to guess would be to return wrong values.
     """
     try:
         return pc.cast(pa.array([value], pa.string()), field.type)
