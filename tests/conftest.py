@@ -13,7 +13,6 @@ from hypothesis import settings
 
 from tests.class_archive import JAVA_OPTIONS
 from tests.examples import most
-from tests.java_names import remember_java_names
 from tests.quick_queries import QUICK
 
 if TYPE_CHECKING:
@@ -98,7 +97,6 @@ def spark() -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers must find lakebloom
-    remember_java_names()
     builder = SparkSession.builder.master("local[2]")
     for key, value in QUICK.items():
         builder = builder.config(key, value)

@@ -15,7 +15,6 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.java_names import remember_java_names
 from tests.quick_queries import QUICK
 from tests.spark.processes import environment
 
@@ -57,7 +56,6 @@ def session() -> SparkSession:
     """Return a session with the connector."""
     from pyspark.sql import SparkSession
 
-    remember_java_names()
     jar = str(connector_jar())
     builder = SparkSession.builder.master("local[2]").config("spark.driver.extraClassPath", jar)
     settings = {**QUICK, "spark.ui.enabled": "false", "spark.sql.warehouse.dir": tempfile.gettempdir()}
