@@ -83,8 +83,8 @@ class Needle:
     growth_bar = 2.5
     tiny_files, planning_rounds, planning_bar_s = 10_000, 15, 0.150
     first_rounds, first_bar_s = 5, 0.060
-    case_s = 12.0
-    """A method that has taken so long for one kind of question, in two rounds at least, is asked no more of it."""
+    case_s = 5.0
+    """A method that has taken so long for one kind of question is asked no more of it."""
 
 
 class Large:
@@ -123,7 +123,7 @@ class Lookup:
     """A method that has taken so long for one kind of question is asked no more of that kind."""
     slow_s = 10.0
     """A method that would take so long for one question is not asked."""
-    cold_rounds = 4
+    cold_rounds = 3
     cold_s = 1.0
     """A method that takes so long in a process that runs already is not asked in a new one."""
     keys = 100
@@ -168,7 +168,8 @@ class Board:
     """All peers side by side, in a lake of small files and in one of files of real size."""
 
     small_files = (1000, 4000)
-    questions = 11
+    questions, long_lists = 30, 7
+    """How many questions of each kind a quick method is asked, and how many with very many keys."""
     case_s = 0.6
     """A method that has taken so long for one kind of question is asked no more of that kind."""
     cold_rounds = 2

@@ -8,6 +8,7 @@ QUICK = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.files.minPartitionNum": "1",
     "spark.sql.files.openCostInBytes": "1",
+    "spark.sql.ui.explainMode": "simple",
 }
 """Compiling each query would take longer than all of them, and none needs two tasks. Tests of expressions that
 lakebloom adds to plans have them compiled (the fixture ``compiled``)."""

@@ -94,7 +94,7 @@ def _wide() -> tuple[Lake, Asked]:
 def _with_very_many(asked: Asked) -> Asked:
     rng = random.Random(Board.many)
     more = []
-    for question in asked[MANY]:
+    for question in asked[MANY][: Board.long_lists + 1]:
         absent = [str(uuid.UUID(int=rng.getrandbits(128), version=4)) for _ in range(Board.many - Board.there)]
         keys = [*question.keys, *absent]
         rng.shuffle(keys)

@@ -67,7 +67,7 @@ def methods(table: LookupTable) -> list[Method]:
     for name, engine in _PARQUET.items():
         found.append(Method(name, engine, table.plain, first_counts=True))
         if name in _READS_FILTERS:
-            found.append(Method(f"{name}, embedded filters", engine, table.embedded))
+            found.append(Method(f"{name}, embedded filters", engine, table.embedded, first_counts=True))
     found.append(Method(LIMIT, "", table.plain, on_parquet=False))
     for kind, version in table.lance_versions.items():
         found.append(Method(f"Lance, {kind}", "lance", table.lance, str(version), on_parquet=False))
@@ -96,8 +96,8 @@ def warm(
         else ENGINES[method.engine](method.place, method.detail)
         for method in contenders
     }
-    for number in range(min(map(len, asked.values()))):
-        for case in asked:
+    for number in range(max(map(len, asked.values()))):
+        for case in (case for case, questions in asked.items() if number < len(questions)):
             question = asked[case][number]
             for method in contenders:
                 asked_enough = (method.name, case) in left_out or not method.wants_more(case, case_s)

@@ -41,12 +41,12 @@ class Search:
         for number in range(rounds + 1):
             for question in questions(self.table, number):
                 for method in self.methods:
-                    times = method.times.get(question.name, [])
-                    if len(times) >= 2 and sum(times) > Needle.case_s:
+                    times = method.times.setdefault(question.name, [])
+                    if sum(times) > Needle.case_s:
                         continue
                     elapsed = method.search(question)
-                    if number > 0:  # the first round only warms up
-                        method.times.setdefault(question.name, []).append(elapsed)
+                    if number > 0 or elapsed > Needle.case_s:  # the first round only warms up what is quick
+                        times.append(elapsed)
 
 
 def questions(table: Haystack, number: int) -> list[Question]:

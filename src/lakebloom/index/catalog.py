@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
 
+    from lakebloom.index.snapshot import Snapshot
     from lakebloom.storage import Storage
     from lakebloom.store.records import Commit
 
@@ -30,6 +31,18 @@ class Index:
         self.storage = storage
         self.options = StorageOptions(options or {})
         self.log = Log(storage, name)
+        self._opened: Snapshot | None = None
+
+    def opened(self, commit: Commit) -> Snapshot:
+        """Return a version, open. Segments that the version opened before has, too, stay open."""
+        from lakebloom.index.snapshot import Snapshot
+
+        self._opened = found = Snapshot(self.storage, commit, self._opened)
+        return found
+
+    def release(self) -> None:
+        """Keep no version open."""
+        self._opened = None
 
     def active(self) -> Commit:
         """Return the newest state. Raises IndexNotFoundError, or IndexStateError for a deleted index."""
@@ -84,6 +97,11 @@ class Catalog:
             storage = open_index_storage(self.storage_uri(name), self.options, self._spark)
             self._open[name] = Index(name, self._wrap(storage), self.options)
         return self._open[name]
+
+    def release(self) -> None:
+        """Keep no version of an index open."""
+        for index in list(self._open.values()):
+            index.release()
 
     def newest_commits(self, timeout_s: float) -> dict[str, Commit | Exception]:
         """Return the newest state of each index, or why it cannot be read. All are read side by side, in this time.

@@ -181,6 +181,7 @@ class LakeState:
         if skipping is not None:
             skipping.close()
         self._readers, self._lookups = {}, {}
+        self._catalog.release()
         closed(self)
 
     def _timeout_s(self) -> float:

@@ -72,10 +72,14 @@ def refresh_index(
     """
     if mode not in ("quick", "full"):
         raise InvalidArgumentError('mode must be "quick" or "full"', found=mode)
-    for _ in range(_STARTS - 1):
-        with suppress(_BaseChangedError):
-            return _refreshed(workshop, name, mode, from_embedded=from_embedded, allow_shrink=allow_shrink)
-    return _refreshed(workshop, name, mode, from_embedded=from_embedded, allow_shrink=allow_shrink)
+    try:
+        for _ in range(_STARTS - 1):
+            with suppress(_BaseChangedError):
+                return _refreshed(workshop, name, mode, from_embedded=from_embedded, allow_shrink=allow_shrink)
+        return _refreshed(workshop, name, mode, from_embedded=from_embedded, allow_shrink=allow_shrink)
+    except BaseException:
+        workshop.catalog.index(name).release()  # what was read of it may be the reason
+        raise
 
 
 def _refreshed(
@@ -113,8 +117,12 @@ class _Refresh:
             self._table = workshop.builder.table(self._commit.table)
             self._require_columns()
             self._listed = workshop.builder.list_files(self._table)
-            self._sound = self._commit if mode == "quick" else _without_damage(self._index, self._commit)
-            self._snapshot = Snapshot(self._index.storage, self._sound)
+            self._sound = self._commit
+            if mode == "quick":
+                self._snapshot = self._index.opened(self._commit)
+            else:
+                self._sound = _without_damage(self._index, self._commit)
+                self._snapshot = Snapshot(self._index.storage, self._sound)
             self._fresh = self._snapshot.unknown(self._listed)
 
     def require_table(self) -> None:
