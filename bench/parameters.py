@@ -170,7 +170,7 @@ class Board:
     small_files = (1000, 4000)
     questions, long_lists = 30, 7
     """How many questions of each kind a quick method is asked, and how many with very many keys."""
-    case_s = 0.6
+    case_s = 0.4
     """A method that has taken so long for one kind of question is asked no more of that kind."""
     cold_rounds = 2
     form_s = 40.0
