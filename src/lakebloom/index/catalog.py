@@ -37,8 +37,9 @@ class Index:
         """Return a version, open. Segments that the version opened before has, too, stay open."""
         from lakebloom.index.snapshot import Snapshot
 
-        self._opened = found = Snapshot(self.storage, commit, self._opened)
-        return found
+        # What is returned learns which files the table has, which may be millions; what is kept has segments only.
+        self._opened = Snapshot(self.storage, commit, self._opened)
+        return Snapshot(self.storage, commit, self._opened)
 
     def release(self) -> None:
         """Keep no version open."""
