@@ -30,7 +30,7 @@ from lakebloom.tables.parquet.open_file import OpenFile, cut_rows
 from lakebloom.tables.parquet.pages.file_pages import Wanted
 from lakebloom.tables.parquet.pages.row_ranges import Numbers, RowRanges
 from lakebloom.tables.parquet.stored_columns import StoredColumns
-from lakebloom.tables.parquet.views import View, logged_partition_array, partition_array, rows_without_columns
+from lakebloom.tables.parquet.views import View, partition_array, rows_without_columns
 from lakebloom.tables.schema import TableSchema
 from lakebloom.tuning import BATCH_BYTES, BATCH_ROWS, KEPT_SCHEMAS, KEPT_VIEWS
 
@@ -266,18 +266,17 @@ class TableRows:
             }
         if entry is not None:
             given = dict(entry.partition)
-            physical = {name: self._schema.physical[name,].path[0] for name in names}
-            return {
-                name: logged_partition_array(file.uri, schema.field(name), given.get(physical[name])) for name in names
-            }
-        if self._known_values is not None:
+            values = {name: given.get(self._schema.physical[name,].path[0]) for name in names}
+        elif self._known_values is not None:
             directory = self._known_values[file.uri.rpartition("/")[0]]
-            given = dict(zip(self._partition_order, directory, strict=True))
-            return {name: pa.array([given[name]], pa.string()) for name in names}
-        # From the whole path: locations may be patterns, or lie below the directories that name the partitions.
-        scheme, _, rest = file.uri.partition("://")
-        values = partition_values(file.uri, [f"{scheme}://{rest.partition('/')[0]}"], names)
-        return {name: partition_array(file.uri, schema.field(name), value) for name, value in values.items()}
+            found = dict(zip(self._partition_order, directory, strict=True))
+            return {name: pa.array([found[name]], pa.string()) for name in names}
+        else:
+            # From the whole path: locations may be patterns, or lie below the directories that name the partitions.
+            scheme, _, rest = file.uri.partition("://")
+            values = partition_values(file.uri, [f"{scheme}://{rest.partition('/')[0]}"], names)
+        logged = entry is not None
+        return {name: partition_array(file.uri, schema.field(name), values[name], logged=logged) for name in values}
 
 
 def _count(num_rows: int) -> Numbers:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lakebloom.tables.parquet.stored_columns import StoredColumns
     from lakebloom.tables.schema import TableSchema
 
-__all__ = ["View", "logged_partition_array", "partition_array", "rows_without_columns"]
+__all__ = ["View", "partition_array", "rows_without_columns"]
 
 
 def rows_without_columns(num_rows: int) -> pa.Table:
@@ -87,28 +87,21 @@ class View:
             ) from error
 
 
-def partition_array(uri: str, field: pa.Field, value: str | None) -> pa.Array:
-    """Return what a directory's name says, in the column's type. Raises ValueConversionError."""
-    try:
-        return pc.cast(pa.array([value], pa.string()), field.type)
-    except pa.ArrowException as error:
-        raise ValueConversionError(
-            f"the directory of {uri} has no {field.type} for the partition column {field.name}",
-            found=f"{value!r}: {error}",
-            hint="query the table with Spark, or read it with another type of this column",
-        ) from error
+def partition_array(uri: str, field: pa.Field, value: str | None, *, logged: bool) -> pa.Array:
+    """Return what a log, or else a directory's name, says of a file, in the column's type.
 
-
-def logged_partition_array(uri: str, field: pa.Field, value: str | None) -> pa.Array:
-    """Return what a log says, in the column's type. Raises ValueConversionError, also for a time without a zone.
-
-    The log does not say of which zone it is. deltalake takes it for UTC; to guess would be to return wrong values.
+    Raises ValueConversionError, also for a logged time without a zone: the log does not say of which zone it is.
+    deltalake takes it for UTC; to guess would be to return wrong values.
     """
     try:
         return pc.cast(pa.array([value], pa.string()), field.type)
     except pa.ArrowException as error:
+        if logged:
+            place, hint = "the log", "name the other columns in columns=, or query the table with its own engine"
+        else:
+            place, hint = "the directory", "query the table with Spark, or read it with another type of this column"
         raise ValueConversionError(
-            f"the log has no {field.type} for the partition column {field.name} of {uri}",
+            f"{place} has no {field.type} for the partition column {field.name} of {uri}",
             found=f"{value!r}: {error}",
-            hint="name the other columns in columns=, or query the table with its own engine",
+            hint=hint,
         ) from error
