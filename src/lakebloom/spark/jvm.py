@@ -9,6 +9,8 @@ from weakref import WeakKeyDictionary
 from lakebloom.spark.versions import java_source
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pyspark.sql import SparkSession
 
 PACKAGE = "io.lakebloom.spark"
@@ -18,11 +20,17 @@ _LOADERS: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 def new_object(spark: SparkSession, name: str, *arguments: Any) -> Any:
     """Return a new instance of one of our Java classes, which has one constructor. Arguments may be Python objects."""
+    # py4j can put a Python proxy into a list, but not into a gateway array
+    given = java_list(spark, arguments).toArray()
+    return java_class(spark, name).getConstructors()[0].newInstance(given)
+
+
+def java_list(spark: SparkSession, items: Iterable[Any]) -> Any:
+    """Return Java's list of these objects. Asking for ``jvm.java.util.ArrayList`` would look for three classes."""
+    from py4j.java_collections import ListConverter
+
     gateway: Any = spark.sparkContext._gateway
-    given = gateway.jvm.java.util.ArrayList()
-    for argument in arguments:  # py4j can put a Python proxy into a list, but not into a gateway array
-        given.add(argument)
-    return java_class(spark, name).getConstructors()[0].newInstance(given.toArray())
+    return ListConverter().convert(items, gateway._gateway_client)
 
 
 def java_class(spark: SparkSession, name: str) -> Any:

@@ -131,12 +131,9 @@ def frame_of(frame: DataFrame, plan: Any) -> DataFrame:
 
 
 def scala_sequence(spark: SparkSession, items: list[Any]) -> Any:
-    """Return Java objects as Scala's Seq."""
-    jvm: Any = spark._jvm
-    wanted = jvm.java.util.ArrayList()
-    for item in items:
-        wanted.add(item)
-    return jvm.PythonUtils.toSeq(wanted)
+    """Return Java objects as Scala's Seq. Spark's gateway makes Java's list of a Python list."""
+    session: Any = spark
+    return session._jvm.PythonUtils.toSeq(items)
 
 
 class _CtrlC:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lakebloom.errors import LakebloomError, NotFoundError, StorageError, UnsupportedSourceError
 from lakebloom.index.current_table import iceberg_record, logged_table
 from lakebloom.spark.error_cause import cause
-from lakebloom.spark.jvm import new_object
+from lakebloom.spark.jvm import java_list, new_object
 from lakebloom.spark.rule.wire import IcebergSource, parse
 from lakebloom.storage.uri import from_decoded
 from lakebloom.tables.file_identity import is_reachable
@@ -106,10 +106,7 @@ def _newest(spark: Any, name: tuple[str, ...]) -> str:
             hint="use a classic session, or name the table by its path or in a catalog of pyiceberg",
         )
     try:
-        given = spark.sparkContext._gateway.jvm.java.util.ArrayList()
-        for part in name:
-            given.add(part)
-        return _reached(str(_sources(spark).newest(given)))
+        return _reached(str(_sources(spark).newest(java_list(spark, name))))
     except LakebloomError:
         raise
     except Exception as error:

@@ -35,7 +35,7 @@ __all__ = ["HadoopStorage"]
 class HadoopStorage:
     """The files below a canonical URI, through a classic Spark session. Only for the driver."""
 
-    __slots__ = ("_file_system", "_gateway", "_uri")
+    __slots__ = ("_file_system", "_gateway", "_path_class", "_uri")
 
     def __init__(self, uri: str, spark: Any) -> None:
         if getattr(spark, "_jvm", None) is None:
@@ -47,14 +47,15 @@ class HadoopStorage:
         self._uri = uri
         self._gateway = spark.sparkContext._gateway
         with translated(f"could not open {uri}"):
-            self._file_system = self._open(spark._jsparkSession.sessionState().newHadoopConf())
+            hadoop = self._gateway.jvm.org.apache.hadoop.fs
+            self._path_class = hadoop.Path  # kept: for each part of such a name, Java searches all jars
+            self._file_system = self._open(hadoop.FileSystem, spark._jsparkSession.sessionState().newHadoopConf())
 
-    def _open(self, configuration: Any) -> Any:
-        hadoop = self._gateway.jvm.org.apache.hadoop.fs
+    def _open(self, file_system: Any, configuration: Any) -> Any:
         if split(self._uri)[0] == "file":
             # Without the layer that adds .crc files: they would be wrong after another program's write.
-            return hadoop.FileSystem.getLocal(configuration).getRawFileSystem()
-        return hadoop.FileSystem.get(self._path("").toUri(), configuration)
+            return file_system.getLocal(configuration).getRawFileSystem()
+        return file_system.get(self._path("").toUri(), configuration)
 
     @property
     def uri(self) -> str:
@@ -131,13 +132,13 @@ class HadoopStorage:
 
     def _path(self, path: str) -> Any:
         # One string: Path(parent, child) would read a colon in the child as a scheme.
-        return self._gateway.jvm.org.apache.hadoop.fs.Path(f"{self._uri}/{path}")
+        return self._path_class(f"{self._uri}/{path}")
 
     def _publisher(self) -> Publisher:
         return publisher_for(self._uri, self._gateway, self._file_system)
 
     def _publish(self, file: Any, views: Views, publish: Callable[[Any, Any], None]) -> None:
-        temporary = self._gateway.jvm.org.apache.hadoop.fs.Path(file.getParent(), temporary_name())
+        temporary = self._path_class(file.getParent(), temporary_name())
         try:
             self._fill(temporary, views)
             publish(temporary, file)
