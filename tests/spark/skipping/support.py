@@ -36,17 +36,22 @@ def ask(lake: Lakebloom, query: Query) -> list[str]:
 
 
 def ask_each(lake: Lakebloom, frame: DataFrame, predicates: Iterable[str], *shown: str) -> dict[str, list[str]]:
-    """Ask many questions of one table, as ``ask`` does, in two queries; return the files that each of them reads.
+    """Ask many questions of one table, as ``ask`` does; return the files that each of them reads.
 
-    Rows are compared by the columns that are ``shown``, or else by all of them.
+    Without indexes one query answers all: their truths are its columns. Rows are compared by the columns that are
+    ``shown``, or else by all of them. Parquet's own filters are off: with them Spark loses -0.0 where 0.0 is asked for.
     """
-    predicates = list(predicates)
-    with skipping(lake):
-        files = {predicate: files_read(frame.where(predicate)) for predicate in predicates}
-        together = each(frame, predicates, *shown)
-        found = rows(together)
-        assert sum(file_counts(together)) == sum(map(len, files.values()))
-    assert found == rows(each(frame, predicates, *shown))
+    predicates, columns = list(predicates), shown or ("*",)
+    truths = [f"({predicate}) AS asked{number}" for number, predicate in enumerate(predicates)]
+    everything = [tuple(row) for row in frame.selectExpr(*columns, *truths).collect()]
+    width = -len(truths)
+    files = {}
+    with configured(frame.sparkSession, {"spark.sql.parquet.filterPushdown": "false"}), skipping(lake):
+        for number, predicate in enumerate(predicates):
+            query = frame.where(predicate).select(*columns)
+            found = sorted(repr(tuple(row)) for row in query.collect())
+            assert found == sorted(repr(row[:width]) for row in everything if row[width + number]), predicate
+            files[predicate] = files_read(query)
     return files
 
 
