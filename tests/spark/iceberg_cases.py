@@ -9,7 +9,7 @@ from py4j.protocol import Py4JJavaError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
     from lakebloom import Lakebloom
 
@@ -30,28 +30,30 @@ class Cases:
     def same_or_refused(self, name: str, made: Callable[[], DataFrame]) -> None:
         """Compare a query; one that the connector refuses without lakebloom is refused with it, too."""
         self.lake.disable()
-        refused = _error(made)
+        plain = _answered(made)
         self.lake.enable()
-        if refused is None:
-            self.same(name, made)
+        if isinstance(plain, str):
+            assert _answered(made) == plain, name
         else:
-            assert _error(made) == refused, name
+            self._compare(name, made, *plain)
 
     def same(self, name: str, made: Callable[[], DataFrame]) -> None:
         """Compare a query, and note what it read and why not less."""
-        assert name not in self.found, name
+        self.lake.disable()
+        plain = made()
+        expected = plain.collect()
         self.lake.enable()
+        self._compare(name, made, plain, expected)
+
+    def _compare(self, name: str, made: Callable[[], DataFrame], plain: DataFrame, expected: list[Row]) -> None:
+        assert name not in self.found, name
         frame = made()
         rows = sorted(map(str, frame.collect()))
         splits = splits_read(frame)
         last = self.lake.last_query()
         report = self.lake.explain(made())
-        self.lake.disable()
-        plain = made()
-        expected = sorted(map(str, plain.collect()))
-        self.lake.enable()
         self.found[name] = {
-            "same": rows == expected,
+            "same": rows == sorted(map(str, expected)),
             "rows": len(rows),
             "splits": splits,
             "splits_without": splits_read(plain),
@@ -69,16 +71,16 @@ class Cases:
         self.found[name] = facts
 
 
-def _error(made: Callable[[], DataFrame]) -> str | None:
-    """Return the first line of what Iceberg's own checks say about a query; None if they let it pass."""
+def _answered(made: Callable[[], DataFrame]) -> tuple[DataFrame, list[Row]] | str:
+    """Run a query: return it with its rows, or the first line of what Iceberg's own checks say against it."""
     try:
-        made().collect()
+        frame = made()
+        return frame, frame.collect()
     except Py4JJavaError as error:
         (text,) = (line for line in str(error).splitlines() if line.startswith(": "))
         if "org.apache.iceberg.exceptions" not in text:
             raise
         return text
-    return None
 
 
 def splits_read(frame: DataFrame) -> int:
