@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 settings.register_profile("lakebloom", deadline=None, max_examples=most(100))  # no test depends on time
 settings.load_profile("lakebloom")
+
+# A process has one Java process, whoever starts it: the session below, or a command that needs Spark.
+# What a query leaves behind is garbage: with room for many of them it is collected less often.
+os.environ["PYSPARK_SUBMIT_ARGS"] = f'--driver-java-options "{JAVA_OPTIONS} -Xms1g -Xmn400m" pyspark-shell'
+
 _BY_FILE = pytest.StashKey[dict["Path", list[pytest.Item]]]()
 
 
@@ -111,8 +116,6 @@ def spark() -> Iterator[SparkSession]:
         # As Spark 4 does: Spark 3.5 refuses to write dates before 1582.
         .config("spark.sql.parquet.datetimeRebaseModeInWrite", "CORRECTED")
         .config("spark.sql.parquet.int96RebaseModeInWrite", "CORRECTED")
-        # What a query leaves behind is garbage: with room for many of them it is collected less often.
-        .config("spark.driver.extraJavaOptions", f"{JAVA_OPTIONS} -Xms1g -Xmn400m")
         .getOrCreate()
     )
     yield session
