@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["JAVA_OPTIONS"]
 
 _ARCHIVE = Path(sys.prefix) / "spark.jsa"
-_LITTLE_WORK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_LITTLE_WORK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
+"""Without the second compiler Java keeps little room for compiled code: a few hundred tests fill it, and from then on
+it drops code that is compiled again soon after."""
 _SILENT = "-Xlog:disable -Xlog:all=error:stderr"
 """Java warns on standard output of each class that it cannot archive, and of an archive that does not fit."""
 
