@@ -39,14 +39,14 @@ def ask_each(lake: Lakebloom, frame: DataFrame, predicates: Iterable[str], *show
     """Ask many questions of one table, as ``ask`` does; return the files that each of them reads.
 
     Without indexes one query answers all: their truths are its columns. Rows are compared by the columns that are
-    ``shown``, or else by all of them. Parquet's own filters are off: with them Spark loses -0.0 where 0.0 is asked for.
+    ``shown``, or else by all of them.
     """
     predicates, columns = list(predicates), shown or ("*",)
     truths = [f"({predicate}) AS asked{number}" for number, predicate in enumerate(predicates)]
     everything = [tuple(row) for row in frame.selectExpr(*columns, *truths).collect()]
     width = -len(truths)
     files = {}
-    with configured(frame.sparkSession, {"spark.sql.parquet.filterPushdown": "false"}), skipping(lake):
+    with skipping(lake):
         for number, predicate in enumerate(predicates):
             query = frame.where(predicate).select(*columns)
             found = sorted(repr(tuple(row)) for row in query.collect())
@@ -55,11 +55,11 @@ def ask_each(lake: Lakebloom, frame: DataFrame, predicates: Iterable[str], *show
     return files
 
 
-def each(frame: DataFrame, predicates: Iterable[str], *shown: str) -> DataFrame:
-    """Many questions in one query: the rows of each predicate, with its number."""
-    columns = shown or ("*",)
-    asked = [frame.where(predicate).select(lit(i).alias("asked"), *columns) for i, predicate in enumerate(predicates)]
-    return union_all(asked)
+def each(frame: DataFrame, predicates: Iterable[str]) -> DataFrame:
+    """Several questions in one query: the rows of each predicate, with its number. ``ask_each`` is for many."""
+    return union_all(
+        [frame.where(text).select(lit(number).alias("asked"), "*") for number, text in enumerate(predicates)]
+    )
 
 
 def union_all(frames: list[DataFrame]) -> DataFrame:

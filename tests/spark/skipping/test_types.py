@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from lakebloom import BloomIndexConfig, Lakebloom
-from tests.spark.skipping.support import EXACT, ask_each
+from tests.spark.skipping.support import EXACT, ask_each, configured
 from tests.spark.support import write
 
 if TYPE_CHECKING:
@@ -239,8 +239,11 @@ def read(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[
     lake.create_index(home / "t", BloomIndexConfig("x", list(COLUMNS.values()), fpp=EXACT))
     frame = spark.read.parquet(str(home / "t"))
     assert dict(frame.dtypes) == {"id": "bigint"} | {column: name for name, column in COLUMNS.items()}
-    files = ask_each(lake, frame, [predicate for name in CASES for predicate in questions(name)], "id")
-    return {asked: "".join(name.removesuffix(".parquet") for name in names) for asked, names in files.items()}
+    asked = [predicate for name in CASES for predicate in questions(name)]
+    # With Parquet's own filters Spark loses -0.0 where 0.0 is asked for.
+    with configured(spark, {"spark.sql.parquet.filterPushdown": "false"}):
+        files = ask_each(lake, frame, asked, "id")
+    return {text: "".join(name.removesuffix(".parquet") for name in names) for text, names in files.items()}
 
 
 def questions(name: str) -> dict[str, str]:
